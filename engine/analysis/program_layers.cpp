@@ -26,6 +26,8 @@ constexpr std::array pass_names{"other", "forward", "backward"};
 // Beyond these, layers are not told apart any further.
 constexpr std::uint32_t most_depth = 48, most_occurrences = 1024;
 constexpr std::size_t most_counted_names = 64;  // within one range
+// Arrows that begin or end at one moment; real ones are few.
+constexpr std::size_t most_arrows = 64;
 constexpr std::size_t most_layers = 200'000, most_name_letters = 160;
 // Real programs nest a few dozen deep; see OpenRanges.
 constexpr std::size_t most_open = 256;
@@ -131,7 +133,7 @@ XlaName xla_name_of(std::string_view name) {
   const std::string_view op = between("hlo_op=", ",");
   x.op = std::string(op.substr(0, op.rfind('.')));
   std::string_view path = between("#name=", ",hlo_op=");
-  while (!path.empty()) {
+  while (!path.empty() && x.scopes.size() < most_depth) {
     // A slash within parentheses does not divide.
     std::size_t end = 0;
     for (int depth = 0; end < path.size() && (depth > 0 || path[end] != '/'); ++end)
@@ -380,7 +382,9 @@ class LayerFinder {
     const bool phase = a_.names.phases[id] != 0;
     if (const std::string path = phase ? "" : a_.classes.module_of_range(alone); !path.empty()) {
       m.kind = Meaning::Kind::module;
-      for (const std::string& part : parts_of_path(path)) m.parts.push_back(part_id(part));
+      for (const std::string& part : parts_of_path(path))
+        if (m.parts.size() < most_depth)
+          m.parts.push_back(part_id(shortened(part, most_name_letters)));
       // PyTorch's profiler names classes, not paths.
       m.absolute = !alone.starts_with("nn.Module: ");
       if (alone.starts_with("FSDP::") && alone.find("backward") != alone.npos)
@@ -477,7 +481,9 @@ class LayerFinder {
   void each_arrow(const std::vector<std::uint32_t>& order, const std::vector<Ns>& at,
                   std::size_t& next, Ns moment, Take take) const {
     while (next < order.size() && at[order[next]] < moment) ++next;
-    for (std::size_t i = next; i < order.size() && at[order[i]] == moment; ++i) take(order[i]);
+    for (std::size_t i = next;
+         i < std::min(order.size(), next + most_arrows) && at[order[i]] == moment; ++i)
+      take(order[i]);
   }
 
   static std::vector<std::uint32_t> in_order(const std::vector<Ns>& at) {

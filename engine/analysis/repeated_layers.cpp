@@ -11,11 +11,13 @@ namespace {
 
 using Token = LaunchSequence::Token;
 
+// A longer step, or a window without steps, is no step of a model.
+constexpr std::size_t most_launches = 200'000;
 // Of the device's work: less is not looked into.
 constexpr double least_share = 0.1;
 // The same of a run.
 constexpr double least_run_share = 0.03;
-constexpr std::size_t most_name_letters = 28;
+constexpr std::size_t most_name_letters = 28, most_layers = 200'000;
 
 // "cutlass_80_tensorop_bf16_s16": what tells a kernel from others, without what all have.
 std::string short_name(std::string_view kernel) {
@@ -23,7 +25,10 @@ std::string short_name(std::string_view kernel) {
   if (const std::size_t at = kernel.find("cutlass_"); at != kernel.npos) kernel.remove_prefix(at);
   kernel = kernel.substr(0, kernel.find_first_of("(<"));
   if (const std::size_t at = kernel.rfind("::"); at != kernel.npos) kernel.remove_prefix(at + 2);
-  return std::string(kernel.substr(0, most_name_letters));
+  std::size_t letters = std::min(kernel.size(), most_name_letters);
+  while (letters > 0 && letters < kernel.size() && (kernel[letters] & 0xC0) == 0x80)
+    --letters;  // not within a character of several bytes
+  return std::string(kernel.substr(0, letters));
 }
 
 }  // namespace
@@ -103,8 +108,10 @@ void RepeatedLayers::divide(std::size_t device, const Pile& pile) {
     if (same)
       for (RepeatedRun& run : runs)
         for (std::size_t& cut : run.cuts) cut += from - before;
-    else
+    else if (to - from <= most_launches)
       runs = repeated_runs(sequence, from, to);
+    else
+      runs.clear();
     before = from;
     before_length = to - from;
     take_runs(sequence, runs, pile);
@@ -145,6 +152,7 @@ void RepeatedLayers::take_runs(const LaunchSequence& sequence, const std::vector
     // What repeats in backward alone is no layer: time steps of a policy, convolutions.
     if (pile.pass == Pass::backward && !matched) continue;
     if (!matched) layers = made(pile, one.run->count(), one.content);
+    if (layers.size() < one.run->count()) continue;
     const bool forward = untold && (one.backward != nullptr || has_backward_);
     assign(sequence, *one.run, layers, matched, forward ? Pass::forward : pile.pass);
     if (one.backward) {
@@ -216,7 +224,9 @@ void RepeatedLayers::assign(const LaunchSequence& sequence, const RepeatedRun& r
 }
 
 // As many layers within one as there are units, which a range or an earlier run names.
-std::vector<LayerId> RepeatedLayers::layers_named(LayerId within, std::size_t count) const {
+std::vector<LayerId> RepeatedLayers::layers_named(LayerId within, std::size_t count) {
+  const auto [known, is_new] = named_layers_.try_emplace({within, count});
+  if (!is_new) return known->second;
   std::map<std::pair<LayerId, std::string>, std::vector<LayerId>> alike;
   for (LayerId l = 1; l < layers_.layers_.size(); ++l)
     if (const Layer& layer = layers_.layers_[l]; !layer.stem.empty())
@@ -226,14 +236,17 @@ std::vector<LayerId> RepeatedLayers::layers_named(LayerId within, std::size_t co
     if (members.size() == count && (within == outside || key.first == within) &&
         (!best || layers_[members.front()].depth < layers_[best->front()].depth))
       best = &members;
-  return best ? *best : std::vector<LayerId>();
+  if (best) known->second = *best;
+  return known->second;
 }
 
 std::vector<LayerId> RepeatedLayers::made(const Pile& pile, std::size_t count, const Content& c) {
   const std::string noun = c.product && runs_models_ ? "layer" : "part";
   std::string what = "of " + short_name(t_.names[c.kernel]),
               stem = fmt::format("{} * {}", noun, what);
+  if (layers_.layers_.size() + count > most_layers) return {};
   const auto [it, is_new] = made_.try_emplace({pile.layer, count, c.kernels});
+  if (is_new) named_layers_.clear();
   std::vector<LayerId>& made = it->second;
   // Others that are named by the same kernel.
   if (is_new) {

@@ -39,7 +39,7 @@ class RepeatedLayers {
                  const Pile& pile);
   void assign(const LaunchSequence& sequence, const RepeatedRun& run,
               const std::vector<LayerId>& layers, bool last_first, Pass pass);
-  std::vector<LayerId> layers_named(LayerId within, std::size_t count) const;
+  std::vector<LayerId> layers_named(LayerId within, std::size_t count);
   std::vector<LayerId> made(const Pile& pile, std::size_t count, const Content& content);
 
   ProgramLayers& layers_;
@@ -47,6 +47,7 @@ class RepeatedLayers {
   const Trace& t_;
   // By the layer around, how many, and their kernels.
   std::map<std::tuple<LayerId, std::size_t, std::set<NameId>>, std::vector<LayerId>> made_;
+  std::map<std::pair<LayerId, std::size_t>, std::vector<LayerId>> named_layers_;  // found before
   std::map<std::string, std::size_t> named_;  // how often, by the layer around and name
   std::map<std::tuple<OriginId, LayerId, Pass>, OriginId> ids_;
   bool runs_models_ = false;

@@ -16,6 +16,8 @@ constexpr std::size_t least_units = 3, least_unit = 2, most_nested = 8;
 constexpr double inner_share = 0.5;
 // Of a unit's launches.
 constexpr double least_alike = 0.4, nearly_alike = 0.8;
+// Launches that are compared for one run; and units that are left out at its begin.
+constexpr std::size_t most_compared = 4'000'000, most_left_out = 8;
 // Of the units of a run: so many are nearly alike.
 constexpr double most_units = 0.7;
 
@@ -166,11 +168,13 @@ class RunFinder {
   RepeatedRun cut(const InnerRepeat& repeat, std::size_t from, std::size_t to) const {
     RepeatedRun run;
     std::vector<std::size_t> all = anchors(repeat, from, to);
-    if (all.empty()) return run;
+    if (all.empty() || all.size() * repeat.length > most_compared) return run;
     // What shares the anchor's launch with the units, but little else, is none.
     Extent e = extent(all, repeat.length, from, to);
     std::size_t typical = typical_of(all, repeat, e);
-    while (all.size() >= least_units && alike(typical, all.front(), e, from, to) < least_alike) {
+    for (std::size_t left_out = 0; left_out < most_left_out && all.size() >= least_units &&
+                                   alike(typical, all.front(), e, from, to) < least_alike;
+         ++left_out) {
       all.erase(all.begin());
       e = extent(all, repeat.length, from, to);
       typical = typical_of(all, repeat, e);

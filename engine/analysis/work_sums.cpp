@@ -11,45 +11,70 @@ namespace {
 // Products with shapes for less than this of their time leave FLOPs untold.
 constexpr double nearly_all = 0.98;
 
-// The operations that run on a device at a moment, the one that gets the time first.
+// The operations that run on a device at a moment, the one that gets the time first: of the first
+// cause, what began first.
 class Running {
  public:
   static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
   explicit Running(Ns start) : now_(start) {}
 
-  // Calls claim(span, cause, group) for what ran until `to`, in order; nobody's is left out.
+  // Calls claim(span, cause, group) for what ran until `to`, in order.
   template <class Claim>
   void advance(Ns to, Claim claim) {
     while (now_ < to) {
-      std::erase_if(running_, [&](const One& o) { return o.end <= now_; });
-      if (running_.empty()) {
+      Lane *first = nullptr, *owner = nullptr;
+      for (Lane& lane : lanes_) {
+        if (!lane.runs(now_)) continue;
+        if (!first) first = &lane;
+        // A stall has no launch of its own: it belongs to the kernel that waits.
+        if (lane.front().group == nobody) continue;
+        owner = &lane;
+        break;
+      }
+      if (!first) {
         now_ = to;
         return;
       }
-      Ns until = to;
-      for (const One& o : running_) until = std::min(until, o.end);
-      // A stall has no launch of its own: it belongs to the kernel that waits.
-      const auto owner = std::find_if(running_.begin(), running_.end(),
-                                      [](const One& o) { return o.group != nobody; });
-      claim(Span{now_, until}, running_.front().cause,
-            owner == running_.end() ? nobody : owner->group);
+      const Ns until = std::min({to, first->front().end, owner ? owner->front().end : to});
+      claim(Span{now_, until}, first->cause, owner ? owner->front().group : nobody);
       now_ = until;
     }
   }
   void begin(Ns end, std::size_t cause, std::uint32_t group) {
-    const auto after = std::find_if(running_.begin(), running_.end(),
-                                    [&](const One& o) { return o.cause > cause; });
-    running_.insert(after, {end, cause, group});
+    auto lane =
+        std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.cause >= cause; });
+    if (lane == lanes_.end() || lane->cause != cause) {
+      lane = lanes_.insert(lane, Lane());
+      lane->cause = cause;
+    }
+    lane->add({end, group});
   }
 
  private:
   struct One {
     Ns end;
-    std::size_t cause;
     std::uint32_t group;
   };
-  std::vector<One> running_;  // by cause, then by start; seldom more than two
+  // What runs of one cause, in order of start.
+  struct Lane {
+    std::size_t cause = 0;
+    std::vector<One> all;
+    std::size_t at = 0;
+
+    const One& front() const { return all[at]; }
+    bool runs(Ns now) {
+      while (at < all.size() && all[at].end <= now) ++at;
+      constexpr std::size_t many = 4096;
+      if (at == all.size() || (at > many && 2 * at > all.size())) {
+        all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(at));
+        at = 0;
+      }
+      return !all.empty();
+    }
+    void add(One one) { all.push_back(one); }
+  };
+  std::vector<Lane> lanes_;  // by cause; a program has few
   Ns now_;
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -25,6 +27,8 @@ constexpr double odd_at = 0.25;
 constexpr double most_odd = 0.25;
 constexpr double least_odd = 0.0005;  // of all time
 constexpr std::size_t least_for_odd = 4;
+// Of all memory of a layer; sums of such stay within 64 bits.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 44;
 // Of the time: what lies in no layer is worth a word.
 constexpr double much = 0.25;
 
@@ -101,6 +105,40 @@ class ModuleRows {
     to.backward_ns += from.backward_ns;
     to.path_ns += from.path_ns;
     to.peak_bytes += from.peak_bytes;
+  }
+
+  // The layers around one and itself, from the outermost on.
+  std::vector<LayerId> chain_of(LayerId layer) const {
+    std::vector<LayerId> chain;
+    for (; layer != outside; layer = layers_[layer].parent) chain.push_back(layer);
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
+  // How many layers all of these lie in.
+  std::size_t shared_layers(const std::vector<LayerId>& layers) const {
+    if (layers.size() < 2) return 0;
+    const std::vector<LayerId> first = chain_of(layers.front());
+    std::size_t shared = first.size() - 1;
+    for (const LayerId layer : layers) {
+      const std::vector<LayerId> chain = chain_of(layer);
+      shared = std::min(shared, chain.size() - 1);
+      shared = static_cast<std::size_t>(
+          std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(shared),
+                        chain.begin())
+              .first -
+          first.begin());
+    }
+    return shared;
+  }
+
+  // A layer's path without the outermost `shared` layers.
+  std::string name_from(LayerId layer, std::size_t shared) const {
+    std::string name;
+    const std::vector<LayerId> chain = chain_of(layer);
+    for (std::size_t i = shared; i < chain.size(); ++i)
+      name += (name.empty() ? "" : ".") + layers_[chain[i]].name;
+    return name;
   }
 
   // Idle time and collectives depend on what others do.
@@ -204,6 +242,7 @@ class ModuleRows {
       row.depth = depth;
       row.name = group.name;
       row.path = path.empty() ? group.name : path + "." + group.name;
+      const std::size_t shared = shared_layers(group.layers);
       for (const LayerId p : group.layers) {
         const Figures& f = all_[p];
         row.sum += f.sum;
@@ -212,7 +251,8 @@ class ModuleRows {
         row.own_ns += f.own_ns;
         row.path_ns += f.path_ns;
         row.peak_bytes += f.peak_bytes;
-        row.members.push_back({layers_.path(p), f.sum.total_ns(), work_ns(f.sum)});
+        row.members.push_back(
+            {layers_.path(p), name_from(p, shared), f.sum.total_ns(), work_ns(f.sum)});
       }
       next.emplace_back(std::move(row), std::move(group.layers));
     }
@@ -278,7 +318,7 @@ std::vector<std::size_t> odd_members(const LayerRow& row, Ns all_ns) {
   return odd;
 }
 
-// The operators that a kernel of Triton's was made from, which its name lists: "add, mul, rsqrt".
+// The operators that a kernel of Triton's was made from, which its name lists: "add mul rsqrt".
 std::string operators_in(const std::string& kernel) {
   constexpr std::string_view title = "_fused_";
   const std::size_t at = kernel.find(title);
@@ -295,6 +335,10 @@ std::string operators_in(const std::string& kernel) {
     }
   }
   return fmt::format("{}", fmt::join(words, " "));
+}
+
+bool is_on_gpu(MemoryKind kind) {
+  return kind == MemoryKind::device || kind == MemoryKind::array || kind == MemoryKind::managed;
 }
 
 // What a moment of a program belongs to, for its memory.
@@ -354,13 +398,17 @@ class MemoryMaker {
                               : phase_of(a_, layers, allocated),
                           b.freed_by == no_index || !has_passes ? MemoryPhase::unknown
                                                                 : phase_of(a_, layers, freed)});
-        if (b.kind != MemoryKind::pinned) by_layer[layers.origin(allocated).layer] += b.bytes;
+        if (is_on_gpu(b.kind)) {
+          std::int64_t& bytes = by_layer[layers.origin(allocated).layer];
+          bytes = std::min(most_bytes, bytes + std::min(most_bytes, b.bytes));
+        }
       }
       m.classes = classify(m.timeline, phases);
       m.room = room_of(m.timeline, m.classes);
       m.growth_bytes = growth_per_step(m.timeline);
       m.meaning = memory_sentences(m, a_);
-      by_layer[outside] += m.timeline.before_bytes;
+      by_layer[outside] =
+          std::min(most_bytes, by_layer[outside] + std::min(most_bytes, m.timeline.before_bytes));
     }
     return by_layer;
   }
@@ -445,7 +493,8 @@ class LayersMaker {
              "(XLA_FLAGS=--xla_gpu_enable_command_buffer= turns them off) nor for all that it "
              "fuses.";
     if (t_.format == "PyTorch profiler trace")
-      return "Record with torch.profiler.profile(with_stack=True), or put "
+      return "Record with gh-advise record --layers, or with "
+             "torch.profiler.profile(with_stack=True), or put "
              "torch.profiler.record_function(NAME) around modules.";
     if (!a_.program.is("pytorch"))
       return "Put NVTX ranges around the program's parts: nvtxRangePush and nvtxRangePop.";
@@ -477,6 +526,17 @@ class LayersMaker {
       if (!path.empty()) row.path_ns += path[o];
     }
     finish_flat(out);
+    const auto untold = std::find_if(out.rows.begin(), out.rows.end(),
+                                     [](const LayerRow& row) { return row.name.empty(); });
+    if (untold == out.rows.end() ||
+        static_cast<double>(untold->total_ns()) < much * static_cast<double>(a_.total_ns()))
+      return;
+    out.notes.push_back(
+        options_.by == LayersBy::line
+            ? "Most lines are unknown. Record with gh-advise record --stacks, or with "
+              "torch.profiler.profile(with_stack=True)."
+            : "Most work was launched in no operator that was recorded. Record with gh-advise "
+              "record --layers, or with PyTorch's profiler.");
   }
 
   static LayerRow& row_named(Layers& out, std::unordered_map<std::string, std::size_t>& index,

@@ -31,7 +31,8 @@ const std::vector<std::string>& layers_sort_names();
 
 /// One of the layers that a row stands for.
 struct LayerMember {
-  std::string path;  ///< "blocks.5.attn"
+  std::string path;  ///< "net.blocks.5.attn"
+  std::string name;  ///< "blocks.5.attn": without what all layers of the row lie in
   Ns total_ns = 0;   ///< over all steps
   Ns work_ns = 0;    ///< of that, without idle time and communication
 };
@@ -109,6 +110,9 @@ struct LayersComparison {
   std::vector<LayerChange> changes;  ///< as the rows after, then those that are gone
 };
 LayersComparison compare_layers(Layers before, Layers after);
+
+/// Floating-point operations: "11.8 T".
+std::string flops_text(double flops);
 
 std::string render_layers_text(const std::vector<Layers>& reports, const TextStyle& style);
 /// A document (schemas/layers.schema.json); `errors` say why other reports are missing.

@@ -18,7 +18,8 @@ std::string render_layers_csv(const std::vector<Layers>& reports) {
           "{},{},{},{},{},{},{},{},{},{},{},{},{:.0f},{},{:.0f},{},{:.0f},{},{},{},{}\n",
           csv_text(layers.report.at("path").get<std::string>()), csv_text(r.path), r.depth,
           std::max<std::size_t>(r.members.size(), 1), r.total_ns(), r.own_ns, r.forward_ns,
-          r.backward_ns, r.sum.busy_ns, r.sum.idle_ns, r.path_ns, r.sum.launches, r.sum.flops,
+          r.backward_ns, r.sum.busy_ns, r.sum.idle_ns,
+          layers.path_ns > 0 ? std::to_string(r.path_ns) : "", r.sum.launches, r.sum.flops,
           r.sum.more_flops(), r.sum.bytes,
           r.sum.attained() >= 0 ? fmt::format("{:.6f}", r.sum.attained()) : "", r.sum.known_ns,
           r.peak_bytes, layers.bound_by[i], csv_text(r.operators), csv_text(r.file));

@@ -34,14 +34,6 @@ struct Column {
   std::function<std::string(const LayerRow&, std::size_t)> cell;
 };
 
-// "11.8 T"
-std::string flops_text(double flops) {
-  constexpr std::array units{"", " k", " M", " G", " T", " P"};
-  std::size_t unit = 0;
-  for (; flops >= 1000 && unit + 1 < units.size(); ++unit) flops /= 1000;
-  return fmt::format("{:.3g}{}", flops, units[unit]);
-}
-
 class LayersTable {
  public:
   LayersTable(const Layers& layers, const TextStyle& style)
@@ -52,6 +44,18 @@ class LayersTable {
         total_(static_cast<double>(std::max<Ns>(layers.total_ns, 1))) {
     choose_rows();
     choose_columns();
+  }
+
+  // What the columns mean that need a word.
+  std::string legend() const {
+    std::string text;
+    for (const Column& c : columns_) {
+      if (std::string_view(c.title) == "IDLE")
+        text += " IDLE, a part of TIME: the GPU waits for the layer's work.";
+      if (std::string_view(c.title) == "OF PATH")
+        text += " OF PATH: the share of what the " + layers_.noun + " waits for.";
+    }
+    return text;
   }
 
   std::string text() const {
@@ -65,9 +69,9 @@ class LayersTable {
       out += '\n';
       if (const std::string more = beside(row); !more.empty()) {
         const std::size_t indent = 2 * row.depth + 6;
-        out +=
-            paint_.faint(std::string(indent, ' ') + wrapped(more, style_.width - indent, indent)) +
-            '\n';
+        out += paint_.faint(std::string(indent, ' ') +
+                            wrapped(more, std::max(style_.width, indent + 24) - indent, indent)) +
+               '\n';
       }
     }
     if (const std::size_t rest = layers_.rows_in_all - rows_.size() - repeated_; rest > 0)
@@ -221,16 +225,6 @@ class LayersTable {
     return std::string(2 * row.depth, ' ') + name;
   }
 
-  // How much of their path all layers have that a row stands for: "net." of "net.blocks.*.attn".
-  static std::size_t shared_path(const LayerRow& row) {
-    const std::size_t counts = row.path.find('*');
-    const std::size_t dot = row.path.rfind('.', counts == row.path.npos ? 0 : counts);
-    if (dot == row.path.npos) return 0;
-    // "blocks.*" is one name.
-    const std::size_t before = dot + 1 == counts ? row.path.rfind('.', dot - 1) : dot;
-    return before == row.path.npos ? 0 : before + 1;
-  }
-
   // The spread of the layers that a row stands for, and the odd ones.
   std::string beside(const LayerRow& row) const {
     if (!row.operators.empty()) return row.operators + (row.file.empty() ? "" : ", " + row.file);
@@ -244,7 +238,7 @@ class LayersTable {
                     duration(static_cast<double>(most->work_ns) / steps_));
     for (std::size_t i = 0; i < std::min(most_odd_named, row.odd.size()); ++i) {
       const LayerMember& m = row.members[row.odd[i]];
-      text += fmt::format("; {}: {:.1f} times the others' {}", m.path.substr(shared_path(row)),
+      text += fmt::format("; {}: {:.1f} times the others' {}", m.name,
                           static_cast<double>(m.work_ns) / std::max(median, 1.0),
                           duration(median / steps_));
     }
@@ -291,17 +285,12 @@ std::string layers_text(const Layers& layers, const TextStyle& style) {
   for (std::size_t i = 0; i < layers.about.size(); ++i)
     out += wrapped(layers.about[i], style.width, i == 0 ? 0 : 2) + '\n';
   if (layers.rows.empty()) return out + "\nNothing to show: no work on a GPU was recorded.\n";
-  out +=
-      wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it. IDLE: what "
-                          "the GPU waits for the layer's work, part of TIME.{}",
-                          layers.has_steps ? "the mean " + layers.noun : "the whole window",
-                          duration(mean_step_ns(layers)),
-                          layers.path_ns > 0
-                              ? " OF PATH: the share of what the " + layers.noun + " waits for."
-                              : ""),
-              style.width, 0) +
-      "\n\n";
-  out += LayersTable(layers, style).text();
+  const LayersTable table(layers, style);
+  out += wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
+                             layers.has_steps ? "the mean " + layers.noun : "the whole window",
+                             duration(mean_step_ns(layers)), table.legend()),
+                 style.width, 0) +
+         "\n\n" + table.text();
   if (layers.options.by == LayersBy::module)
     for (const LayersMemory& m : layers.memory) out += '\n' + memory_text(m, style, paint);
   for (const std::string& note : layers.notes) out += '\n' + wrapped(note, style.width, 0) + '\n';
@@ -309,6 +298,13 @@ std::string layers_text(const Layers& layers, const TextStyle& style) {
 }
 
 }  // namespace
+
+std::string flops_text(double flops) {
+  constexpr std::array units{"", " k", " M", " G", " T", " P"};
+  std::size_t unit = 0;
+  for (; flops >= 999.5 && unit + 1 < units.size(); ++unit) flops /= 1000;
+  return fmt::format("{:.3g}{}", flops, units[unit]);
+}
 
 std::string render_layers_text(const std::vector<Layers>& reports, const TextStyle& style) {
   std::string out;
@@ -355,6 +351,11 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
     out += paint.faint(
                fmt::format("  {} smaller one{} left out", left_out, left_out == 1 ? "" : "s")) +
            '\n';
+  if (c.before.notes == c.after.notes) {
+    for (const std::string& note : c.after.notes)
+      out += '\n' + wrapped(note, style.width, 0) + '\n';
+    return out;
+  }
   for (const auto& [which, layers] : {std::pair("Before", &c.before), {"After", &c.after}})
     for (const std::string& note : layers->notes)
       out += '\n' + wrapped(fmt::format("{}: {}", which, note), style.width, 2) + '\n';

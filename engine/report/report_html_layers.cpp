@@ -27,17 +27,6 @@ std::string unbroken(const std::string& text) {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Floating-point operations: "11.8 TFLOP".
-std::string flop_text(double flops) {
-  static constexpr const char* units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
-  std::size_t u = 0;
-  while (flops >= 999.5 && u < 5) {
-    flops /= 1000;
-    ++u;
-  }
-  return fmt::format("{:.{}f} {}", flops, u == 0 || flops >= 99.95 ? 0 : 1, units[u]);
-}
-
 // A column of the table, left out where no row has anything in it.
 struct LayerColumn {
   HtmlTable::Column head;
@@ -102,17 +91,17 @@ class LayersPart {
     if (is_folded(r)) {
       const auto [least, most] = std::minmax_element(
           r.members.begin(), r.members.end(),
-          [](const LayerMember& x, const LayerMember& y) { return x.total_ns < y.total_ns; });
+          [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
       const double mean = of_step(r.total_ns()) / static_cast<double>(r.members.size());
-      text = fmt::format("mean {}, {} to {}", unbroken(duration(mean)),
-                         unbroken(duration(of_step(least->total_ns))),
-                         unbroken(duration(of_step(most->total_ns))));
+      text = fmt::format("mean {}, work {} to {}", unbroken(duration(mean)),
+                         unbroken(duration(of_step(least->work_ns))),
+                         unbroken(duration(of_step(most->work_ns))));
     }
     const auto median = static_cast<double>(std::max<Ns>(r.median_work_ns(), 1));
     for (std::size_t i = 0; i < std::min(most_odd_listed, r.odd.size()); ++i) {
       const LayerMember& m = r.members[r.odd[i]];
       text += fmt::format("{}{} takes {:.1f} times the others'", text.empty() ? "" : "; ",
-                          page_.cut(m.path, most_name), static_cast<double>(m.work_ns) / median);
+                          page_.cut(m.name, most_name), static_cast<double>(m.work_ns) / median);
     }
     if (r.odd.size() > most_odd_listed)
       text += fmt::format("; {} more odd ones", r.odd.size() - most_odd_listed);
@@ -172,7 +161,7 @@ class LayersPart {
   }
   Cell flops_cell(const WorkSum& sum) const {
     if (sum.flops <= 0) return "";
-    return {(sum.more_flops() ? "> " : "") + flop_text(of_step(sum.flops)), sum.flops};
+    return {(sum.more_flops() ? "> " : "") + flops_text(of_step(sum.flops)), sum.flops};
   }
   Cell bytes_cell(double bytes, double steps) const {
     return bytes > 0 ? Cell(bytes_text(bytes / steps), bytes) : Cell("");

@@ -37,8 +37,7 @@ class FindingLayers {
     for (const Change& change : f.changes) add_change(ns, change);
     // Evidence is a sample: it does not tell where all of it is.
     for (Evidence& e : f.evidence)
-      if (const std::vector<Row> ops = ops_in(e); !ops.empty())
-        e.layer = path_of(layer_of(ops.front()));
+      if (const Row op = first_op_in(e); op != no_row) e.layer = path_of(layer_of(op));
     if (!is_whole_program(f.changes)) f.layers = concerned(ns);
   }
 
@@ -47,7 +46,7 @@ class FindingLayers {
 
   // In a sentence the kernel that a found layer is named by says nothing.
   std::string without_kernel(LayerId layer, const std::string& path) const {
-    return layers_[layer].is_found ? path.substr(0, path.find(" of ")) : path;
+    return layers_[layer].is_found ? path.substr(0, path.rfind(" of ")) : path;
   }
   std::string path_of(LayerId layer) const { return without_kernel(layer, layers_.path(layer)); }
 
@@ -77,18 +76,16 @@ class FindingLayers {
     return static_cast<double>(changed) >= nearly_all * static_cast<double>(all) && rows.size() > 1;
   }
 
-  // The operations that began within a piece of evidence.
-  std::vector<Row> ops_in(const Evidence& e) const {
-    std::vector<Row> ops;
-    if (e.device < 0) return ops;
+  // The operation that began first within a piece of evidence, or no_row.
+  Row first_op_in(const Evidence& e) const {
+    if (e.device < 0) return no_row;
     const auto first = std::lower_bound(t_.ops.start.begin(), t_.ops.start.end(), e.span.start);
     for (auto op = static_cast<Row>(first - t_.ops.start.begin());
          op < t_.ops.size() && t_.ops.start[op] < e.span.end; ++op) {
       const Stream& s = t_.streams[t_.ops.stream[op]];
-      if (t_.devices[s.device].ordinal == e.device && (e.stream < 0 || s.id == e.stream))
-        ops.push_back(op);
+      if (t_.devices[s.device].ordinal == e.device && (e.stream < 0 || s.id == e.stream)) return op;
     }
-    return ops;
+    return no_row;
   }
 
   std::vector<ConcernedLayer> concerned(const std::map<LayerId, Ns>& ns) const {

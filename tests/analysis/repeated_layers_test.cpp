@@ -125,6 +125,20 @@ TEST_CASE(
         "x|ab|ab|ab|cd|cd|cd|yx|ab|ab|ab|cd|cd|cd|yx|ab|ab|ab|cd|cd|cd|y");
 }
 
+TEST_CASE("repeated layers: the name of their product is cut between characters, not within one") {
+  const std::string begin = "gemm_bf16_" + std::string(17, 'x'), kernel = begin + "\u00e9_and_more";
+  Script s;
+  s.steps(4, [&] {
+    times(5, [&] {
+      s.launch(kernel, 60);
+      s.launch(add, 5);
+    });
+    s.launch("sampling", 4);
+  });
+  const Layered l(s.nsys());
+  CHECK(l.layer(kernel, 7).stem.ends_with("* of " + begin));
+}
+
 TEST_CASE("repeated layers: what repeats within a step is layers, called after their product") {
   Script s;
   s.steps(4, [&] {

@@ -72,7 +72,7 @@ class ModuleRanges:
             self._marked = self._marking(original, is_compiling_in(torch), torch.jit.is_tracing)
             self._keep_from_compiler()
             self._original, self._class.__call__ = original, self._marked
-            os.register_at_fork(after_in_child=self.end)
+            _begun.append(self)
         except Exception as error:
             self._fail(error)
 
@@ -83,6 +83,8 @@ class ModuleRanges:
         if original is not None and self._class.__call__ is self._marked:
             self._class.__call__ = original
         self._roots = []
+        if self in _begun:
+            _begun.remove(self)
 
     def _marking(
         self, original: Call, is_compiling: Callable[[], bool], is_tracing: Callable[[], bool]
@@ -176,3 +178,15 @@ def is_compiling_in(torch: Any) -> Callable[[], bool]:
         if is_compiling is not None:
             return is_compiling
     return lambda: False
+
+
+_begun: List[ModuleRanges] = []  #: those that mark modules now
+
+
+def _end_in_child() -> None:
+    """A forked child is not recorded."""
+    for ranges in list(_begun):
+        ranges.end()
+
+
+os.register_at_fork(after_in_child=_end_in_child)
