@@ -736,18 +736,16 @@ ProgramLayers::ProgramLayers(const Analysis& analysis, const std::vector<Moment>
   of_op_ = RepeatedLayers(*this, analysis).of_op();
 }
 
-std::string ProgramLayers::path(LayerId layer) const {
-  std::string text;
-  for (; layer != outside; layer = layers_[layer].parent)
-    text = layers_[layer].name + (text.empty() ? "" : ".") + text;
-  return text;
-}
-
-std::string ProgramLayers::stem_path(LayerId layer) const {
-  std::string text;
+std::string ProgramLayers::path_of(LayerId layer, bool stems) const {
+  std::vector<const std::string*> names;
   for (; layer != outside; layer = layers_[layer].parent) {
-    const Layer& p = layers_[layer];
-    text = (p.stem.empty() ? p.name : p.stem) + (text.empty() ? "" : ".") + text;
+    const Layer& l = layers_[layer];
+    names.push_back(stems && !l.stem.empty() ? &l.stem : &l.name);
+  }
+  std::string text;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!text.empty()) text += '.';
+    text += **name;
   }
   return text;
 }

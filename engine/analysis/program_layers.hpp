@@ -80,9 +80,9 @@ class ProgramLayers {
   const Origin& origin(OriginId id) const { return origins_[id]; }
 
   /// Names from the outermost on: "blocks.3.attn".
-  std::string path(LayerId layer) const;
+  std::string path(LayerId layer) const { return path_of(layer, false); }
   /// The same with what counts replaced: "blocks.*.attn".
-  std::string stem_path(LayerId layer) const;
+  std::string stem_path(LayerId layer) const { return path_of(layer, true); }
   /// Whether anything but `outside` was found.
   bool any() const { return layers_.size() > 1; }
   /// Whether backward was traced to its forward anywhere.
@@ -92,6 +92,8 @@ class ProgramLayers {
   bool has_matched_backward() const { return has_matched_backward_; }
 
  private:
+  std::string path_of(LayerId layer, bool stems) const;
+
   friend class LayerFinder;
   friend class RepeatedLayers;
   const Trace& trace_;

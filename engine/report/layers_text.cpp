@@ -222,7 +222,7 @@ class LayersTable {
     } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
       name = fmt::format("{} ({})", name, row.members.size());
     }
-    return std::string(2 * row.depth, ' ') + name;
+    return std::string(std::size_t{2} * row.depth, ' ') + name;
   }
 
   // The spread of the layers that a row stands for, and the odd ones.

@@ -1221,7 +1221,8 @@ TEST_CASE("nsys: every shipped recording is read completely") {
     CHECK(orphans == 0);
     CHECK(strangers == 0);
     CHECK(early == 0);
-    for (const gh::Device& d : t.devices) CHECK((contains(d.name, "H200") || contains(d.name, "H100")));
+    for (const gh::Device& d : t.devices)
+      CHECK((contains(d.name, "H200") || contains(d.name, "H100")));
     for (const Source s : {Source::kernels, Source::calls, Source::ranges})
       CHECK(t.availability(s).state == Collected::yes);
   }
