@@ -17,10 +17,6 @@ std::int64_t limited_bytes(std::int64_t bytes) {
 }
 
 // Managed memory may be on either side, and is counted where it is meant to be used.
-bool is_on_gpu(MemoryKind kind) {
-  return kind == MemoryKind::device || kind == MemoryKind::array || kind == MemoryKind::managed;
-}
-
 // The rows of one device, joined to blocks: which row took back what which other handed out.
 class BlockRows {
  public:

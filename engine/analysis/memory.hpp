@@ -21,6 +21,11 @@
 
 namespace gh {
 
+/// Whether memory of a kind takes room on the GPU: managed memory may.
+inline bool is_on_gpu(MemoryKind kind) {
+  return kind == MemoryKind::device || kind == MemoryKind::array || kind == MemoryKind::managed;
+}
+
 /// The memory at one moment.
 struct MemoryPoint {
   Ns at = 0;

@@ -337,10 +337,6 @@ std::string operators_in(const std::string& kernel) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-bool is_on_gpu(MemoryKind kind) {
-  return kind == MemoryKind::device || kind == MemoryKind::array || kind == MemoryKind::managed;
-}
-
 // What a moment of a program belongs to, for its memory.
 MemoryPhase phase_of(const Analysis& a, const ProgramLayers& layers, OriginId id) {
   const Origin& o = layers.origin(id);

@@ -140,11 +140,15 @@ TEST_CASE("comparison: the rank test is the exact one, and nearly so with ties")
   CHECK(gh::mann_whitney_p(many, shifted) == doctest::Approx(gh::mann_whitney_p(shifted, many)));
 }
 
-TEST_CASE("comparison: steps of one report dealt out anew hardly ever regress against each other") {
-  int all = 0, accused = 0, compared = 0, open = 0;
-  for (const std::string& name : recording_names()) {
+TEST_CASE("comparison: steps of one report dealt out anew never regress against each other") {
+  std::mt19937 random(11);
+  int compared = 0, open = 0;
+  // Newer recordings come last: the draws for the others stay as they were.
+  std::vector<std::string> names = recording_names();
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return !name.starts_with("layers-"); });
+  for (const std::string& name : names) {
     CAPTURE(name);
-    std::mt19937 random(11);  // the same draws, whatever other recordings there are
     const Capture& whole = capture(name);
     if (!gh::incomparable({whole}, {whole}).empty()) continue;
     const auto resampled = [&](bool with_replacement, std::size_t from, std::size_t to) {
@@ -176,10 +180,9 @@ TEST_CASE("comparison: steps of one report dealt out anew hardly ever regress ag
       // Drawn one after the other: compilers differ in the order of arguments.
       const Capture now = resampled(true, 0, n), before = resampled(true, 0, n);
       const Comparison drawn = compare({before}, {now});
-      // It hardly ever accuses. Where single steps take many times as long as others, they often
-      // leave the question open.
-      ++all;
-      accused += drawn.verdict == Verdict::regressed;
+      // It never accuses. Where single steps take many times as long as others, they often leave
+      // the question open.
+      CHECK_MESSAGE(drawn.verdict != Verdict::regressed, drawn.headline);
       const Capture second = resampled(false, n / 2, n), first = resampled(false, 0, n / 2);
       const Comparison halves = compare({first}, {second});
       CHECK_MESSAGE(halves.verdict != Verdict::regressed, halves.headline);
@@ -191,7 +194,6 @@ TEST_CASE("comparison: steps of one report dealt out anew hardly ever regress ag
       open += halves.verdict != Verdict::passes;
     }
   }
-  CHECK_MESSAGE(accused * 200 <= all, accused << " of " << all);
   CHECK(compared > 500);
   CHECK_MESSAGE(open * 20 <= compared, open << " of " << compared);  // the test's level is 5 %
 }
