@@ -34,22 +34,46 @@ std::vector<std::uint8_t> operators_of(const Trace& trace) {
 
 std::string_view operator_of(std::string_view range) { return range.substr(0, range.find(',')); }
 
-std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
-                                        const std::vector<std::uint8_t>& is_operator) {
+namespace {
+
+std::vector<std::size_t> ranges_of_threads(const Trace& trace,
+                                           const std::vector<std::uint8_t>& is_operator) {
   std::vector<std::size_t> ranges(trace.threads.size());
   for (Row r = 0; r < trace.ranges.size(); ++r)
     if (!is_operator[trace.ranges.name[r]]) ++ranges[trace.ranges.thread[r]];
-  std::map<std::uint16_t, std::uint16_t> most;  // by crew: the thread with most ranges
+  return ranges;
+}
+
+// By thread: the one of its crew with most ranges; itself where none of the crew has any.
+std::vector<std::uint16_t> busiest_of_crews(const std::vector<std::size_t>& ranges,
+                                            const Crews& crews) {
+  std::map<std::uint16_t, std::uint16_t> most;  // by crew
   for (std::uint16_t t = 0; t < ranges.size(); ++t) {
     if (crews.of(t) == no_index || ranges[t] == 0) continue;
     const auto [it, is_first] = most.emplace(crews.of(t), t);
     if (!is_first && ranges[t] > ranges[it->second]) it->second = t;
   }
-  std::vector<std::uint16_t> narrators(trace.threads.size());
+  std::vector<std::uint16_t> busiest(ranges.size());
   for (std::uint16_t t = 0; t < ranges.size(); ++t) {
-    const auto it = ranges[t] > 0 ? most.end() : most.find(crews.of(t));
-    narrators[t] = it == most.end() ? t : it->second;
+    const auto it = most.find(crews.of(t));
+    busiest[t] = it == most.end() ? t : it->second;
   }
+  return busiest;
+}
+
+}  // namespace
+
+std::vector<std::uint16_t> callers_of(const Trace& trace, const Crews& crews,
+                                      const std::vector<std::uint8_t>& is_operator) {
+  return busiest_of_crews(ranges_of_threads(trace, is_operator), crews);
+}
+
+std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
+                                        const std::vector<std::uint8_t>& is_operator) {
+  const std::vector<std::size_t> ranges = ranges_of_threads(trace, is_operator);
+  std::vector<std::uint16_t> narrators = busiest_of_crews(ranges, crews);
+  for (std::uint16_t t = 0; t < ranges.size(); ++t)
+    if (ranges[t] > 0) narrators[t] = t;
   return narrators;
 }
 

@@ -23,6 +23,11 @@ std::string_view operator_of(std::string_view range);
 std::vector<std::uint16_t> narrators_of(const Trace& trace, const Crews& crews,
                                         const std::vector<std::uint8_t>& is_operator);
 
+/// By thread: the one of its crew with most such ranges, even for a thread with some of its own:
+/// backward that computes something anew lies within the ranges of the thread that called it.
+std::vector<std::uint16_t> callers_of(const Trace& trace, const Crews& crews,
+                                      const std::vector<std::uint8_t>& is_operator);
+
 /// The ranges that are open on each thread at a moment; moments have to be queried in order of
 /// time.
 class OpenRanges {

@@ -162,6 +162,7 @@ class LayerFinder {
         a_(a),
         t_(a.trace),
         is_operator_(operators_of(t_)),
+        callers_(callers_of(t_, Crews(t_), is_operator_)),
         longest_ns_(a.has_steps()
                         ? static_cast<Ns>(most_steps * static_cast<double>(a.recorded_step_ns()))
                         : open_end),
@@ -179,7 +180,6 @@ class LayerFinder {
     // PyTorch names its threads, as far as the profiler recorded that.
     for (const Thread& thread : t_.threads)
       is_autograd_.push_back(thread.name.starts_with("pt_autograd"));
-    find_callers();
     find_linked_names();
     for (const DeviceSteps& d : a.devices) described_.push_back(d.described);
     collect_xla_scopes();
@@ -286,26 +286,6 @@ class LayerFinder {
       each_arrow(by_forward_, t_.forwards.forward_start, next, r.start[row], [&](std::uint32_t i) {
         if (t_.forwards.forward_thread[i] == r.thread[row]) linked_names_.insert(r.name[row]);
       });
-  }
-
-  // Of each thread the one of its crew that has most ranges: backward that computes something anew
-  // has ranges of its own too, but lies within those of the thread that called it.
-  void find_callers() {
-    const Crews crews(t_);
-    std::vector<std::size_t> ranges(t_.threads.size());
-    for (Row r = 0; r < t_.ranges.size(); ++r)
-      if (!is_operator_[t_.ranges.name[r]]) ++ranges[t_.ranges.thread[r]];
-    std::map<std::uint16_t, std::uint16_t> most;  // by crew
-    for (std::uint16_t t = 0; t < ranges.size(); ++t)
-      if (crews.of(t) != no_index) {
-        const auto [it, is_first] = most.emplace(crews.of(t), t);
-        if (!is_first && ranges[t] > ranges[it->second]) it->second = t;
-      }
-    callers_.resize(t_.threads.size());
-    for (std::uint16_t t = 0; t < callers_.size(); ++t) {
-      const auto it = most.find(crews.of(t));
-      callers_[t] = it == most.end() ? t : it->second;
-    }
   }
 
   // Ranges around modules, such as a framework's loop, are no layers of theirs.
@@ -702,9 +682,9 @@ class LayerFinder {
   const Analysis& a_;
   const Trace& t_;
   const std::vector<std::uint8_t> is_operator_;  // by name
+  const std::vector<std::uint16_t> callers_;     // by thread
   const Ns longest_ns_;
   std::vector<bool> is_autograd_;        // by thread
-  std::vector<std::uint16_t> callers_;   // by thread
   std::vector<std::string> described_;   // how the steps were found
   bool has_paths_ = false;               // ranges name modules by their path
   std::vector<std::vector<Open>> open_;  // by thread
