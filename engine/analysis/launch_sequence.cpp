@@ -20,7 +20,8 @@ struct What {
 
 struct Hash {
   std::size_t operator()(const What& w) const {
-    std::uint64_t h = w.kind_and_name;
+    // Spread before the grid joins it: both are shifted by 16, so that they would cancel out.
+    std::uint64_t h = w.kind_and_name * 0x9E3779B97F4A7C15U;
     for (const std::uint64_t part :
          {w.grid, static_cast<std::uint64_t>(w.bytes), std::uint64_t{w.stream}})
       h = (h ^ part ^ h >> 31) * 0x9E3779B97F4A7C15U;

@@ -19,18 +19,20 @@ using Devices = std::vector<const DeviceAccount*>;
 Json account_json(const Account& account, const StepTime& step, const Devices& devices) {
   std::vector<Ns> sums(account.causes.size());
   double all_ns = 0, steps = 0;
+  std::vector<double> weight;
+  for (const std::string& cause : account.causes) weight.push_back(step.of(cause));
   for (const DeviceAccount* d : devices)
     for (const auto& of_step : d->step_ns) {
       ++steps;
       for (std::size_t c = 0; c < sums.size(); ++c) {
         sums[c] += of_step[c];
-        all_ns += step.of(account.causes[c]) * static_cast<double>(of_step[c]);
+        all_ns += weight[c] * static_cast<double>(of_step[c]);
       }
     }
   Json list = Json::array();
   for (std::size_t c = 0; c < sums.size(); ++c)
     if (sums[c] > 0) {
-      const double ns = step.of(account.causes[c]) * static_cast<double>(sums[c]);
+      const double ns = weight[c] * static_cast<double>(sums[c]);
       list.push_back({{"cause", account.causes[c]},
                       {"ns", sums[c]},
                       {"ns_per_step", static_cast<Ns>(std::llround(ns / std::max(steps, 1.0)))},

@@ -1,5 +1,6 @@
 // What all verbs of one rule work on: the analysis, and to which device a row belongs.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -60,11 +61,10 @@ struct Context {
   struct Place {
     std::size_t slot, index;
   };
-  /// In `until`, one of the two lists above. A linear search: reports have few devices, most just
-  /// one.
+  /// In `until`, one of the two lists above.
   static Place place(const std::vector<std::size_t>& until, Row r) {
-    std::size_t slot = 0;
-    while (until[slot] <= r) ++slot;
+    const auto after = std::upper_bound(until.begin(), until.end(), std::size_t{r});
+    const auto slot = static_cast<std::size_t>(after - until.begin());
     return {slot, r - (slot > 0 ? until[slot - 1] : 0)};
   }
   const Idle& idle_of(Row r) const {

@@ -178,7 +178,7 @@ double without_profiler(const Context& c, const Rows& s, NsOf ns_of) {
   double sum = 0;
   for (std::size_t cause = 0; cause < idle_causes; ++cause) {
     Rows of_cause{s.kind, s.rows.where([&](Row r) {
-                    return c.idle_of(r).cause == static_cast<IdleCause>(cause);
+                    return c.analysis.account.idle_causes[r] == static_cast<IdleCause>(cause);
                   })};
     if (!of_cause.rows.empty()) sum += step.idle[cause] * ns_of(of_cause);
   }
