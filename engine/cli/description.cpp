@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analysis/facts/table.hpp"
+
 namespace gh {
 namespace {
 
@@ -10,6 +12,13 @@ std::vector<std::string> commands_beside(const CLI::App& command) {
   if (const CLI::App* program = command.get_parent())
     for (const CLI::App* c : program->get_subcommands([](const CLI::App*) { return true; }))
       names.push_back(c->get_name());
+  return names;
+}
+
+// But for those of the account, which the report's causes make.
+std::vector<std::string> fact_names() {
+  std::vector<std::string> names{"account"};
+  for (const Fact& fact : fact_table()) names.push_back(fact.name);
   return names;
 }
 
@@ -23,6 +32,7 @@ Value value_of(const CLI::Option& option, const CLI::App& command) {
   if (type == "SEVERITY") return {Kind::words, {"error", "warning", "note"}};
   const std::string name = option.get_positional() ? option.get_name() : type;
   if (name == "RULE") return {option.get_positional() ? Kind::rule : Kind::rules, {}};
+  if (name == "FACT") return {Kind::list, fact_names()};
   if (name == "COMMAND") return {Kind::words, commands_beside(command)};
   if (name == "DIR") return {Kind::folder, {}};
   if (name == "NAME") return {Kind::text, {}};

@@ -1,5 +1,6 @@
 // A comparison as JSON (schemas/comparison.schema.json).
 #include "report/json_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -62,9 +63,12 @@ std::string render_comparison_json(const Comparison& c) {
   Json account = Json::array(), findings = Json::array(), kernels = Json::array(),
        facts = Json::array(), budgets = Json::array(), waits = Json::array();
   for (const CauseChange& x : c.account)
-    account.push_back(with_difference({{"cause", x.cause}}, x.ns));
+    account.push_back(with_difference({{"cause", x.cause}, {"label", cause_label(x.cause)}}, x.ns));
   for (const WaitChange& x : c.waits)
-    waits.push_back(with_difference({{"kind", name_of(x.kind)}, {"name", or_null(x.name)}}, x.ns));
+    waits.push_back(with_difference({{"kind", name_of(x.kind)},
+                                     {"name", or_null(x.name)},
+                                     {"label", path_label(x.kind, x.name)}},
+                                    x.ns));
   for (const FindingChange& x : c.findings) findings.push_back(finding_change_json(x));
   for (const KernelChange& x : c.kernels) kernels.push_back(kernel_json(x));
   for (const FactChange& x : c.facts)

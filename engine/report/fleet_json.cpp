@@ -1,7 +1,7 @@
 // A job's ranks as JSON (schemas/fleet.schema.json).
+#include "report/fleet_phrases.hpp"
 #include "report/json_parts.hpp"
 #include "report/report.hpp"
-#include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
@@ -24,8 +24,8 @@ Json rank_json(const FleetRank& r) {
           {"group", matched ? Json(r.group) : Json(nullptr)}};
 }
 
-Json finding_of_ranks_json(const FleetFinding& f) {
-  return {{"finding", finding_json(f.finding)},
+Json finding_of_ranks_json(const Fleet& fleet, const FleetFinding& f) {
+  return {{"finding", finding_json(f.finding, fleet_saves_text(fleet, f.finding))},
           {"ranks", f.ranks},
           {"looked", f.looked},
           {"worst_rank", f.worst},
@@ -60,13 +60,14 @@ std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>
        plan = Json::array(), rules = Json::object();
   for (const FleetRank& r : fleet.ranks) ranks.push_back(rank_json(r));
   for (std::size_t c = 0; c < fleet.causes.size(); ++c)
-    account.push_back(
-        {{"cause", fleet.causes[c]}, {"quartiles_ns", quartiles_json(fleet.account[c])}});
+    account.push_back({{"cause", fleet.causes[c]},
+                       {"label", cause_label(fleet.causes[c])},
+                       {"quartiles_ns", quartiles_json(fleet.account[c])}});
   for (const FleetNode& n : fleet.nodes)
     nodes.push_back(
         {{"node", n.node}, {"ranks", n.ranks}, {"late", n.late}, {"late_ns", whole(n.late_ns)}});
   for (const FleetFinding& f : fleet.findings)
-    (f.suppressed ? suppressed : findings).push_back(finding_of_ranks_json(f));
+    (f.suppressed ? suppressed : findings).push_back(finding_of_ranks_json(fleet, f));
   for (const Unlike& u : fleet.unlike) unlike.push_back({{"what", u.what}, {"ranks", u.ranks}});
   for (const FleetFix& f : fleet.plan)
     plan.push_back({{"rule", f.rule},
