@@ -461,35 +461,32 @@ TEST_CASE("rules: other kernels end a run, and the longest kernel of each run is
 }
 
 TEST_CASE("rules: the order of findings is total") {
-  std::vector<Finding> f(6);
-  f[0].rule = "b";
-  f[0].recoverable_fraction = 0.1;
-  f[1].rule = "a";
-  f[1].recoverable_fraction = 0.1;
-  f[1].subject = "y";
-  f[2].rule = "a";
-  f[2].recoverable_fraction = 0.1;
-  f[2].subject = "x";
-  f[3].rule = "z";
-  f[3].recoverable_fraction = 0.9;
-  f[4].rule = "v";
-  f[4].voids = true;
-  f[5].rule = "a";
-  f[5].recoverable_fraction = 0.1;
-  f[5].subject = "x";
-  f[5].message = "m";
-  const auto ranked = [](std::vector<Finding> v) {
-    rank(v);
-    std::string s;
-    for (const Finding& x : v) s += x.rule + x.subject + x.message + " ";
-    return s;
+  struct Sample {
+    std::string rule, subject, text;
+    double fraction;
+    bool voids = false;
   };
-  CHECK(ranked(f) == "v z ax axm ay b ");
+  std::vector<Estimated> findings;
+  for (const Sample& sample :
+       {Sample{"b", "", "", 0.1}, Sample{"a", "y", "", 0.1}, Sample{"a", "x", "", 0.1},
+        Sample{"z", "", "", 0.9}, Sample{"v", "", "", 0, true}, Sample{"a", "x", "m", 0.1}}) {
+    Estimated f;
+    f.rule = sample.rule;
+    f.subject = sample.subject;
+    f.text = sample.text;
+    f.alone_fraction = sample.fraction;
+    f.voids = sample.voids;
+    findings.push_back(f);
+  }
   std::vector<std::size_t> order{0, 1, 2, 3, 4, 5};
   do {
-    std::vector<Finding> shuffled;
-    for (const std::size_t i : order) shuffled.push_back(f[i]);
-    REQUIRE(ranked(shuffled) == "v z ax axm ay b ");
+    std::vector<Placed> shuffled;
+    for (const std::size_t i : order)
+      shuffled.push_back({&findings[i], standing_alone(findings[i])});
+    std::string s;
+    for (const Placed& p : ranked(shuffled))
+      s += p.finding->rule + p.finding->subject + p.finding->text + " ";
+    REQUIRE(s == "v z ax axm ay b ");
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
