@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "rules/binding/read_backs.hpp"
-
 namespace gh {
 namespace {
 

@@ -7,20 +7,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/collectives.hpp"
+#include "analysis/detect/read_backs.hpp"
 #include "analysis/host_work.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
-
-/// Copies to the host that it waited for before it launched more GPU work in the step.
-struct ReadBacks {
-  RowSet copies;
-  RowSet waits;     ///< the calls that waited: the copy's own, or a synchronization after it
-  RowSet deciding;  ///< copies after which the GPU gets different work than in other steps
-  /// All operations whose name, grid or size does not occur equally often in every step; empty if
-  /// fewer than three steps can be compared, or with fewer than two copies a step.
-  RowSet changing;
-};
 
 /// Found once for all rules; several may read at once.
 class RowsInSteps {

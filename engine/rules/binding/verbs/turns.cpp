@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/detect/late_devices.hpp"
 #include "analysis/meetings.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -154,6 +155,22 @@ std::pair<std::vector<Row>, Ns> kernels_of(const Context& c, std::uint32_t strea
 }
 
 }  // namespace
+
+int late_devices(lua_State* lua, const Context& c) {
+  if (c.analysis.devices.size() > 1) charge(lua, c.trace().ops.size() / 2);
+  NewList list(lua);
+  for (LateDevice& late : find_late_devices(c.analysis)) {
+    lua_newtable(lua);
+    set_number(lua, "device", static_cast<double>(c.ordinal(late.slot)));
+    set_number(lua, "late_ns", static_cast<double>(late.ns));
+    set_number(lua, "exposed_ns", static_cast<double>(late.exposed_ns));
+    set_integer(lua, "count", static_cast<std::int64_t>(late.own.size()));
+    set_rows(lua, "own", {Kind::ops, RowSet(std::move(late.own))});
+    set_rows(lua, "waited", {Kind::ops, RowSet(std::move(late.waited))});
+    list.append();
+  }
+  return 1;
+}
 
 int stream_turns(lua_State* lua, const Context& c) {
   constexpr std::size_t most_pairs = 8;
