@@ -209,6 +209,12 @@ Number message_bytes(const Context& c, const Rows& s, Row r) {
   return collectives.kind(r) == CollectiveKind::none ? Number() : number(collectives.bytes(r));
 }
 
+Number meeting(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::ops || c.analysis.kernel_class(r) != "collective") return {};
+  const std::vector<Row>& meetings = c.in_steps.meetings();
+  return meetings.empty() || meetings[r] == 0 ? Number() : number(meetings[r]);
+}
+
 Number op_ns(const Context& c, const Rows& s, Row r) {
   if (s.kind != Kind::chains) return {};
   return number(c.trace().span_of((*s.chains)[r].op).length());
@@ -270,6 +276,9 @@ const std::array<FieldSpec, field_count> fields{{
     {"message_bytes", "ops",
      "how much one rank passes to a collective; 0 if the report does not say", nullptr, nullptr,
      message_bytes},
+    {"meeting", "ops",
+     "a number that all members of a collective or message have, if all are in the report", nullptr,
+     nullptr, meeting},
     {"op_ns", "chains", "how long the operation takes that it stands for: see selection:ops",
      nullptr, nullptr, op_ns},
 }};

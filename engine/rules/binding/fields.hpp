@@ -42,6 +42,7 @@ enum class Field {
   step,
   ranks,
   message_bytes,
+  meeting,
   op_ns,
   count_of_fields
 };

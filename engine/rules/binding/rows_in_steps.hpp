@@ -32,6 +32,9 @@ class RowsInSteps {
   const HostWork& host_work() const;
   /// What collectives do.
   const CollectiveKinds& collectives() const;
+  /// By operation: the number, from 1, of the collective or message that it is a member of
+  /// (meetings.hpp); 0 for all others. Empty if no two devices were recorded.
+  const std::vector<Row>& meetings() const;
   /// What the host read back and waited for.
   const ReadBacks& read_backs() const;
   /// By row of `idle`: the class of the host's stretch (stretches.hpp), which `find` computes on
@@ -45,10 +48,11 @@ class RowsInSteps {
  private:
   const Analysis& analysis_;
   mutable std::once_flag by_stream_found_, stalls_found_, host_work_made_, read_backs_found_,
-      stretches_found_, collectives_made_;
+      stretches_found_, collectives_made_, meetings_found_;
   mutable std::vector<std::vector<Row>> by_stream_;
   mutable std::vector<Spans> stalls_;
   mutable std::unique_ptr<const HostWork> host_work_;
+  mutable std::vector<Row> meetings_;
   mutable ReadBacks read_backs_;
   mutable std::vector<std::uint8_t> stretches_;
   mutable std::unique_ptr<const CollectiveKinds> collectives_;

@@ -201,12 +201,6 @@ constexpr Verb verbs[] = {
      "other; `events`: how often the stream had been made to wait for an event since its previous "
      "launch (cudaStreamWaitEvent). Other pairs have neither.",
      verb<stream_turns, Cost{.ops = 1}>},
-    {"selection:waits", "() -> list of { device, wait_ns, together, rows }",
-     "For messages and collectives whose members are all in the report, by device: how long those "
-     "of the selection waited, with no compute at the same time, until the last member arrived, "
-     "and which ones did. `together`: how many devices meet each other, directly or through "
-     "others.",
-     verb<waits, Cost{.rows = 1, .ops = 1}>},
     {"selection:where", "(filter) -> selection",
      "The rows that pass every test of the filter: name, class, kind, direction, from, to, "
      "memory (either end), cause, stretch, thread, collective, group take a glob or a list of "
@@ -233,6 +227,14 @@ constexpr Verb verbs[] = {
      "The time between operations with equal values of these fields: from the end of one, and of "
      "all before it, to the start of the next.",
      verb<gaps>},
+    {"selection:ahead_of", "(other, fields) -> selection",
+     "The time by which each operation begins ahead of the other's with equal values of these "
+     "fields, the first of several.",
+     verb<ahead_of>},
+    {"selection:last", "(fields) -> selection",
+     "Of the rows with equal values of these fields the one that begins last: collectives:last { "
+     "\"meeting\" } are those for which the other ranks waited.",
+     verb<last>},
     {"selection:ops", "() -> selection",
      "The operation that each stands for: the one after a gap, the first of a sequence or run, the "
      "centre of a chain.",
@@ -386,7 +388,8 @@ constexpr Verb verbs[] = {
     {"require", "(name) -> function",
      "What the program's rules share: a function of `trace` and what it is about. "
      "\"gathered_weights\", \"reduced_gradients\", \"broadcast_buffers\" (of trace) and "
-     "\"kept_for\" (of trace, joins, readers) take and return what the deprecated verbs of their "
+     "\"kept_for\" (of trace, joins, readers) and \"waits\" (of trace, operations) take and return "
+     "what the deprecated verbs of their "
      "names did."},
     {"assert error ipairs rawequal rawget rawlen select tonumber type", "", "Like Lua's."},
     {"math.abs math.acos math.asin math.atan math.ceil math.cos math.deg math.exp math.floor "
@@ -428,6 +431,12 @@ constexpr Verb verbs[] = {
      "these and the readers, so that nothing can have computed in that time what they join. Empty "
      "if there are none; rest_ns is the time of those other operations.",
      nullptr, "use require \"kept_for\"", "kept_for"},
+    {"selection:waits", "() -> list of { device, wait_ns, together, rows }",
+     "For messages and collectives whose members are all in the report, by device: how long those "
+     "of the selection waited, with no compute at the same time, until the last member arrived, "
+     "and which ones did. `together`: how many devices meet each other, directly or through "
+     "others.",
+     nullptr, "use require \"waits\"", "waits"},
 };
 
 // Names a verb that does not exist, with a suggestion. The upvalue is the prefix: "trace:".

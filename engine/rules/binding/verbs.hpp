@@ -60,6 +60,8 @@ int alike(lua_State* lua, const Context& c, const Rows& asked, const Rows& other
 int pair(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int phases(lua_State* lua, const Context& c, const Rows& asked, const Rows& marks);
 int gaps(lua_State* lua, const Context& c, const Rows& asked);
+int ahead_of(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int last(lua_State* lua, const Context& c, const Rows& asked);
 int ops_of(lua_State* lua, const Context& c, const Rows& asked);
 int keep(lua_State* lua, const Context& c, const Rows& asked);
 
@@ -67,7 +69,6 @@ int keep(lua_State* lua, const Context& c, const Rows& asked);
 int late_devices(lua_State* lua, const Context& c);
 int devices_in_turn(lua_State* lua, const Context& c);
 int stream_turns(lua_State* lua, const Context& c);
-int waits(lua_State* lua, const Context& c, const Rows& asked);
 
 // times.cpp: how long, and at the same time as what
 int union_ns(lua_State* lua, const Context& c, const Rows& asked);

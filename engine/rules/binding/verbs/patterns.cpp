@@ -19,6 +19,11 @@ void check_ops(const Rows& s, const char* verb) {
   if (s.kind != Kind::ops) throw Error(fmt::format("'{}' needs a selection of operations", verb));
 }
 
+void push_chains(lua_State* lua, std::shared_ptr<const Chains> chains) {
+  const std::size_t count = chains->size();
+  push_rows(lua, {Kind::chains, RowSet::all(count), std::move(chains)});
+}
+
 // --- Sequences
 
 constexpr std::size_t most_elements_of_match = 16;
@@ -136,8 +141,8 @@ class Matcher {
       lua_rawseti(lua, -2, static_cast<lua_Integer>(i) + 1);
     }
     set_integer(lua, "count", static_cast<std::int64_t>(sequences_->size()));
-    const std::size_t count = sequences_->size();
-    set_rows(lua, "sequences", {Kind::chains, RowSet::all(count), std::move(sequences_)});
+    push_chains(lua, std::move(sequences_));
+    lua_setfield(lua, -2, "sequences");
   }
 
  private:
@@ -191,15 +196,26 @@ class KeyFields {
     LuaTable(lua, index, "the list of fields")
         .each([&](int at) { fields_.push_back(checked_field(lua, at)); }, most_key_fields);
     charge(lua, rows * (2 + 2 * fields_.size()));
+    for (const Field field : fields_)  // whose first use looks at all operations
+      if (field == Field::meeting) charge(lua, context(lua).trace().ops.size());
   }
-  // Rows without a value are equal in it.
-  RowKey of(const Context& c, const Rows& s, Row r) const {
+  // Nothing for a row without a value of one of them, which is like no other. Devices and streams
+  // are compared themselves, since those of several ranks may have the same numbers.
+  std::optional<RowKey> of(const Context& c, const Rows& s, Row r) const {
     RowKey key{};
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      const bool is_text = spec_of(fields_[i]).key != nullptr;
-      key[i] = is_text
-                   ? text_key(c, s, r, fields_[i])
-                   : std::bit_cast<std::uint64_t>(number_field(c, s, r, fields_[i]).value_or(0));
+      const Field field = fields_[i];
+      if (spec_of(field).key) {
+        const TextKey text = text_key(c, s, r, field);
+        if (text == no_text) return std::nullopt;
+        key[i] = text;
+      } else {
+        const std::optional<double> number = number_field(c, s, r, field);
+        if (!number) return std::nullopt;
+        key[i] = field == Field::device   ? slot_of(c, s, r)
+                 : field == Field::stream ? c.trace().ops.stream[r]
+                                          : std::bit_cast<std::uint64_t>(*number);
+      }
     }
     return key;
   }
@@ -301,9 +317,12 @@ int alike(lua_State* lua, const Context& c, const Rows& asked, const Rows& other
   const KeyFields fields(lua, 3, asked.rows.size() + other.rows.size());
   const std::size_t least = optional_count(lua, 4, 1, boundless);
   ByKey<std::size_t> counts;
-  other.rows.each([&](Row r) { ++counts[fields.of(c, other, r)]; });
+  other.rows.each([&](Row r) {
+    if (const auto key = fields.of(c, other, r)) ++counts[*key];
+  });
   const auto has_enough = [&](Row r) {
-    const auto same = counts.find(fields.of(c, asked, r));
+    const auto key = fields.of(c, asked, r);
+    const auto same = key ? counts.find(*key) : counts.end();
     return (same == counts.end() ? 0 : same->second) >= least;
   };
   push_rows(lua, {asked.kind, asked.rows.where(has_enough), asked.chains});
@@ -320,12 +339,13 @@ int pair(lua_State* lua, const Context& c, const Rows& asked, const Rows& other)
   ByKey<Unpaired> unpaired;
   std::size_t count = 0;
   other.rows.each([&](Row r) {
-    unpaired[fields.of(c, other, r)].rows.push_back(r);
+    if (const auto key = fields.of(c, other, r)) unpaired[*key].rows.push_back(r);
     count = r + std::size_t{1};
   });
   RowBits partners(count);
   const auto has_partner = [&](Row r) {
-    const auto same = unpaired.find(fields.of(c, asked, r));
+    const auto key = fields.of(c, asked, r);
+    const auto same = key ? unpaired.find(*key) : unpaired.end();
     if (same == unpaired.end() || same->second.next == same->second.rows.size()) return false;
     partners.add(same->second.rows[same->second.next++]);
     return true;
@@ -364,12 +384,54 @@ int gaps(lua_State* lua, const Context& c, const Rows& asked) {
   auto found = std::make_shared<Chains>();
   asked.rows.each([&](Row op) {
     const Span span = c.trace().span_of(op);
-    const auto [last, is_first] = ended.try_emplace(fields.of(c, asked, op), span.end);
+    const auto key = fields.of(c, asked, op);
+    if (!key) return;
+    const auto [last, is_first] = ended.try_emplace(*key, span.end);
     if (!is_first && last->second < span.start) found->push_back({{last->second, span.start}, op});
     last->second = std::max(last->second, span.end);
   });
-  const std::size_t count = found->size();
-  push_rows(lua, {Kind::chains, RowSet::all(count), std::move(found)});
+  push_chains(lua, std::move(found));
+  return 1;
+}
+
+int ahead_of(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
+  check_ops(asked, "ahead_of");
+  check_ops(other, "ahead_of");
+  const KeyFields fields(lua, 3, asked.rows.size() + other.rows.size());
+  ByKey<Ns> starts;
+  other.rows.each([&](Row op) {
+    if (const auto key = fields.of(c, other, op)) starts.try_emplace(*key, c.trace().ops.start[op]);
+  });
+  auto found = std::make_shared<Chains>();
+  asked.rows.each([&](Row op) {
+    const auto key = fields.of(c, asked, op);
+    const auto until = key ? starts.find(*key) : starts.end();
+    if (const Ns start = c.trace().ops.start[op]; until != starts.end() && start < until->second)
+      found->push_back({{start, until->second}, op});
+  });
+  push_chains(lua, std::move(found));
+  return 1;
+}
+
+int last(lua_State* lua, const Context& c, const Rows& asked) {
+  const KeyFields fields(lua, 2, asked.rows.size());
+  struct Latest {
+    Row row;
+    Ns start;
+  };
+  ByKey<Latest> latest;
+  std::size_t count = 0;
+  asked.rows.each([&](Row r) {
+    count = r + std::size_t{1};
+    const auto key = fields.of(c, asked, r);
+    const Ns start = span_of(c, asked, r).start;
+    if (!key) return;
+    const auto [it, is_first] = latest.try_emplace(*key, Latest{r, start});
+    if (!is_first && start > it->second.start) it->second = {r, start};
+  });
+  RowBits found(count);
+  for (const auto& [key, of_key] : latest) found.add(of_key.row);
+  push_rows(lua, {asked.kind, std::move(found).set(), asked.chains});
   return 1;
 }
 
