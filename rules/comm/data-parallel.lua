@@ -9,7 +9,7 @@ return {
     tensors = { default = 8, unit = "count", doc = "Broadcasts and copies to each other GPU a step from which they are the tensors of a model; input and output are only a few." },
   },
   messages = {
-    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from one to the others: {time:ns} of {each_step} ({share:fraction}) while nothing computes.{turn}",
+    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from one to the others: {time:lost} of {each_step} ({share:fraction}) while nothing computes.{turn}",
   },
   headlines = {
     main = "One process copies the model to {devices} GPUs {a_step}",

@@ -97,7 +97,7 @@ return {
     note_share = { default = 0.05, unit = "fraction", doc = "From this share of the step it is a note." },
   },
   messages = {
-    main = "Collectives keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the exposed time is {kind}{among}.{waits}",
+    main = "Collectives keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the exposed time is {kind}{among}.{waits}",
   },
   headlines = {
     main = "{share:fraction} of the {unit} is exposed {exposed_kind}",

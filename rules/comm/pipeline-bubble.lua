@@ -11,8 +11,8 @@ return {
     each = { default = 0.02, unit = "fraction", doc = "How much of its steps each GPU waits at least: a GPU that waits for nobody is slower than the others, and that is no bubble." },
   },
   messages = {
-    messages = "{devices} GPUs wait in {messages} messages {a_step} for each other's results and compute nothing meanwhile, for {wait:ns} of {each_step} ({share:fraction}).{ideal}{balance}",
-    layers = "One process has spread its work over {devices} GPUs, and two of them hardly ever work at once ({together:fraction} of their time): each idles for {wait:ns} of {each_step} ({share:fraction}) while another computes what it needs.",
+    messages = "{devices} GPUs wait in {messages} messages {a_step} for each other's results and compute nothing meanwhile, for {wait:lost} of {each_step} ({share:fraction}).{ideal}{balance}",
+    layers = "One process has spread its work over {devices} GPUs, and two of them hardly ever work at once ({together:fraction} of their time): each idles for {wait:lost} of {each_step} ({share:fraction}) while another computes what it needs.",
   },
   headlines = {
     messages = "Pipeline stages wait for each other {share:fraction} of the {unit}",

@@ -38,8 +38,8 @@ return {
     persistent = { default = 2, unit = "count", doc = "How many times as late as the next one the worst rank has to be to count as the one straggler; otherwise ranks take turns." },
   },
   messages = {
-    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:ns} of {each_step} ({share:fraction}).{did}",
-    turns = "Ranks take turns in coming late to collectives: the others wait {wait:ns} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
+    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:lost} of {each_step} ({share:fraction}).{did}",
+    turns = "Ranks take turns in coming late to collectives: the others wait {wait:lost} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
   },
   headlines = {
     one = "The rank on GPU {device} is {wait:ns} late each {unit}{because}",

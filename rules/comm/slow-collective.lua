@@ -25,7 +25,7 @@ return {
     ranks = { default = 0, unit = "count", doc = "How many ranks communicate; 0 means as many as the report has GPUs." },
   },
   messages = {
-    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:ns} of {each_step} is such communication while nothing computes.",
+    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:lost} of {each_step} is such communication while nothing computes.",
   },
   headlines = {
     main = "Collectives reach only {of_link:fraction} of the link's bandwidth",

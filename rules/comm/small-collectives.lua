@@ -12,8 +12,8 @@ return {
     unrepeated_share = { default = 0.05, unit = "fraction", doc = "Without steps the program's start is in the recording, and the replay hides behind it what a step would show: from this exposed share of the recording on it is a warning, whatever the replay says. As for exposed-collective." },
   },
   messages = {
-    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run while nothing computes for {exposed:ns} of {each_step} ({share:fraction}).",
-    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:ns} of {each_step} ({host_share:fraction}) to start while the GPU waits for launches.",
+    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run while nothing computes for {exposed:lost} of {each_step} ({share:fraction}).",
+    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:lost} of {each_step} ({host_share:fraction}) to start while the GPU waits for launches.",
   },
   headlines = {
     main = "{count:# small collective|# small collectives} {a_step} instead of a few large ones",

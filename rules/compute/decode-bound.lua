@@ -11,9 +11,9 @@ return {
     launch_share = { default = 0.2, unit = "fraction", doc = "Idle time while the host launches, as a share of a token's time, from which launch-bound comes first." },
   },
   messages = {
-    shapes = "Matrix products of {rows:one row|at most # rows} take {time:ns} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
-    sampled = "Matrix products take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
-    graphs = "CUDA graphs take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
+    shapes = "Matrix products of {rows:one row|at most # rows} take {time:lost} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
+    sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
+    graphs = "CUDA graphs take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
   },
   headlines = {
     shapes = "Each token reads {bytes:bytes} of weights and does little with them",

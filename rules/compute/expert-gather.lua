@@ -40,8 +40,8 @@ return {
     least_a_step = { default = 2, unit = "count", doc = "Gathers in a step, at least, if their grid does not show that they copy matrices: an embedding is looked up once." },
   },
   messages = {
-    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
-    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
   },
   headlines = {
     matrices = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",

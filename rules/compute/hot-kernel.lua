@@ -30,8 +30,8 @@ return {
     memory_busy = { default = 0.7, unit = "fraction", doc = "Sampled memory activity from which the kernel is memory-bound however it is launched. Copies within the device reach 0.85 (schemas/gpus.toml)." },
   },
   messages = {
-    cut = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
-    plain = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
+    cut = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
+    plain = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
   },
   headlines = {
     cut = "'{brief}' takes {of_kernels:fraction} of kernel time, with a poor launch shape",

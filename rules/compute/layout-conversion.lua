@@ -9,7 +9,7 @@ return {
     norm_factor = { default = 0.6, unit = "fraction", doc = "Time of batch normalization in NHWC relative to NCHW. Measured on an H200 in half precision." },
   },
   messages = {
-    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
+    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:lost} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
   },
   headlines = {
     conversions = "{count:# kernel converts|# kernels convert} between NCHW and NHWC {a_step}",

@@ -10,7 +10,7 @@ return {
     fused_factor = { default = 0.28, unit = "fraction", doc = "Time of a fused linear cross-entropy relative to the kernels between the products: it reads a chunk's logits twice and writes their gradient over them, 6 bytes a logit in BF16, and reads and writes the weight gradient once for each chunk: 4 more if a chunk has as many tokens as the model is wide. Cast, log-softmax, its gradient and the cast back move 36. Measured on an H200 with chunks of half as many tokens: 0.41, including what smaller products lose." },
   },
   messages = {
-    head = "From the projection to the vocabulary to its gradients the loss takes {time:ns} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is outside of matrix products: for each loss {kernels:# kernel casts|# kernels cast} the logits, {kernels:takes|take} the cross-entropy and its gradient and {kernels:casts|cast} back, each over all tokens times the whole vocabulary.",
+    head = "From the projection to the vocabulary to its gradients the loss takes {time:lost} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is outside of matrix products: for each loss {kernels:# kernel casts|# kernels cast} the logits, {kernels:takes|take} the cross-entropy and its gradient and {kernels:casts|cast} back, each over all tokens times the whole vocabulary.",
   },
   headlines = {
     head = "The loss moves all logits through memory in {kernels:# kernel|# kernels}",

@@ -9,7 +9,7 @@ return {
     min_ns = { default = 3000, unit = "ns", doc = "Shorter kernels take that long on any number of SMs: most of it is starting and ending." },
   },
   messages = {
-    empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill this GPU ({sms} SMs): {count:it takes|they take} {time:ns} of {each_step}, and meanwhile {empty:fraction} of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of the kernel time.{sampled}",
+    empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill this GPU ({sms} SMs): {count:it takes|they take} {time:lost} of {each_step}, and meanwhile {empty:fraction} of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of the kernel time.{sampled}",
   },
   headlines = {
     empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill the GPU",

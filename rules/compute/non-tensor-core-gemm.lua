@@ -9,8 +9,8 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
   },
   messages = {
-    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
-    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
+    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
+    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
   },
   headlines = {
     cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}",

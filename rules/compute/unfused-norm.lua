@@ -12,7 +12,7 @@ return {
     fused_factor = { default = 0.2, unit = "fraction", doc = "Time of a fused norm relative to the kernels that it replaces. In passes over memory 9 of 66 for an RMSNorm in BF16 with its residual; torch.compile measured 0.23 on an H200." },
   },
   messages = {
-    chains = "{count:# normalization runs|# normalizations run} as separate kernels {a_step} (power, mean, root and products): with their additions and casts, {kernels:# kernel takes|# kernels take} {time:ns} of {each_step} ({share:fraction}).",
+    chains = "{count:# normalization runs|# normalizations run} as separate kernels {a_step} (power, mean, root and products): with their additions and casts, {kernels:# kernel takes|# kernels take} {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     chains = "{norm} runs as {kernels:# small kernel|# small kernels} {a_step}",

@@ -12,7 +12,7 @@ return {
     loop = { default = 50, unit = "count", doc = "A run of this many is an optimizer's loop and belongs to another rule." },
   },
   messages = {
-    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
+    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:lost} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
   },
   headlines = {
     runs = "{kernels:# elementwise kernel runs|# elementwise kernels run} unfused {a_step}",

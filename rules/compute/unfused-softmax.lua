@@ -14,8 +14,8 @@ return {
     hopper_odd_slowdown = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on. Measured on an H100: 6." },
   },
   messages = {
-    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:ns} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
-    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:ns} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
+    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:lost} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
   },
   headlines = {
     chains = "Attention runs as separate kernels {count:once|# times} {a_step}",

@@ -11,7 +11,7 @@ return {
     state = { default = 6, unit = "count", doc = "How much memory an optimizer may need in addition to the parameters, as a multiple of their size: two moments and a copy of the parameters in FP32 for parameters in BF16, 12 bytes for each 2." },
   },
   messages = {
-    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again. Meanwhile the GPU is idle, or copies while nothing computes, for {time:ns} of {each_step} ({share:fraction}).",
+    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again. Meanwhile the GPU is idle, or copies while nothing computes, for {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "The optimizer runs on the CPU for {work:ns} {a_step}",

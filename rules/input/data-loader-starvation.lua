@@ -17,11 +17,11 @@ return {
     note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note; below it is noise." },
   },
   messages = {
-    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
-    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
-    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
-    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA, most likely loading the next batch.{host}",
-    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
+    main = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
+    workers = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
+    fetch = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
+    pause = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA, most likely loading the next batch.{host}",
+    unsure = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
   },
   headlines = {
     main = "The GPU waits for the data loader",

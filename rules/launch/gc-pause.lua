@@ -10,8 +10,8 @@ return {
     pause_ns = { default = 200000000, unit = "ns", doc = "Without ranges: how long the launching thread has to be silent while the GPU is idle for garbage collection to be likely. msprof reports host gaps from 200 ms on." },
   },
   messages = {
-    ranges = "Python collects garbage {count:once|# times}, and meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}), {longest:ns} at the longest.",
-    pauses = "{count:Once|# times} the launching thread pauses for up to {longest:ns} with the GPU idle, {idle:ns} of {each_step} ({share:fraction}), and the trace does not show what it does. It calls neither CUDA nor the operating system then; Python's garbage collector is a likely cause.",
+    ranges = "Python collects garbage {count:once|# times}, and meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}), {longest:ns} at the longest.",
+    pauses = "{count:Once|# times} the launching thread pauses for up to {longest:ns} with the GPU idle, {idle:lost} of {each_step} ({share:fraction}), and the trace does not show what it does. It calls neither CUDA nor the operating system then; Python's garbage collector is a likely cause.",
   },
   headlines = {
     ranges = "Python's garbage collection stops the GPU {count:once|# times}",

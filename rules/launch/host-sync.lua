@@ -11,8 +11,8 @@ return {
     input_share = { default = 0.05, unit = "fraction", doc = "Idle time at the data loader, as a share of the step, from which it belongs to data-loader-starvation and is left out here." },
   },
   messages = {
-    seldom = "{call} makes the host wait for the GPU in one of {every} {units}{range}. The GPU then runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
-    waits = "{call} makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+    seldom = "{call} makes the host wait for the GPU in one of {every} {units}{range}. The GPU then runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
+    waits = "{call} makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each time the GPU runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     seldom = "{call} drains the GPU in one of {every} {units}",

@@ -16,8 +16,8 @@ return {
     graph_gap_ns = { default = 700, unit = "ns", doc = "The gap that remains between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
   },
   messages = {
-    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
-    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
+    eager = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
+    graphs = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
   },
   headlines = {
     eager = "The host launches too slowly: {launches:# launch|# launches} {a_step}",

@@ -11,8 +11,8 @@ return {
     fault_share = { default = 0.05, unit = "fraction", doc = "Page-fault time, as a share of the step, from which allocations of unified memory follow from um-fault-stall." },
   },
   messages = {
-    churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
-    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and each synchronization returns the pool's free memory to it, {trimming:ns} after the GPU has finished. Meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:lost} of {each_step} ({share:fraction}).",
+    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and each synchronization returns the pool's free memory to it, {trimming:ns} after the GPU has finished. Meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     churn = "The loop makes {allocations} and {frees} {a_step}",

@@ -11,7 +11,7 @@ return {
     growing = { default = 0.8, unit = "fraction", doc = "Concatenations that take longer and longer, by this share of the changes of their length, belong to kv-concat, and so do those of a cache right before attention." },
   },
   messages = {
-    main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:ns} of {each_step} ({share:fraction}): {kinds}.{where}",
+    main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:lost} of {each_step} ({share:fraction}): {kinds}.{where}",
   },
   headlines = {
     main = "{count:# copy|# copies} on the device {a_step} {count:moves|move} data without computing",

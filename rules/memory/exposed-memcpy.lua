@@ -85,8 +85,8 @@ return {
     hidden_share = { default = 0.5, unit = "fraction", doc = "A copy that kernels hide more of than this is fine (RATELProf)." },
   },
   messages = {
-    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
-    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   headlines = {
     prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",

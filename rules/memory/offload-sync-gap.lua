@@ -12,8 +12,8 @@ return {
     pairs_per_step = { default = 2, unit = "count", doc = "A single tensor that goes to the host and comes back in a step is a result, not an offload." },
   },
   messages = {
-    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs:# round trip|# round trips} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
-    stream = "Weights are fetched from host memory piece by piece ({bytes:bytes} {a_step} in {copies:# copy|# copies} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs:# round trip|# round trips} at {rate:bytes/s}); {exposed:lost} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+    stream = "Weights are fetched from host memory piece by piece ({bytes:bytes} {a_step} in {copies:# copy|# copies} at {rate:bytes/s}); {exposed:lost} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
   },
   headlines = {
     trips = "Offloading {bytes:bytes} {a_step} keeps the GPU waiting",

@@ -11,8 +11,8 @@ return {
     min_bytes = { default = 65537, unit = "bytes", doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
   },
   headlines = {
     link = "{bytes:bytes} {a_step} go through pageable host memory",

@@ -9,7 +9,7 @@ return {
     least = { default = 5, unit = "count", doc = "Fewer such pairs in the whole recording are set-up." },
   },
   messages = {
-    main = "{pairs:# copy comes|# copies come} down from one GPU and {pairs:goes|go} up to another {a_step} ({bytes:bytes}). {exposed:ns} of {each_step} ({share:fraction}), on average over the GPUs, is such copying while nothing computes.",
+    main = "{pairs:# copy comes|# copies come} down from one GPU and {pairs:goes|go} up to another {a_step} ({bytes:bytes}). {exposed:lost} of {each_step} ({share:fraction}), on average over the GPUs, is such copying while nothing computes.",
   },
   headlines = {
     main = "{bytes:bytes} {a_step} go between GPUs through the host",

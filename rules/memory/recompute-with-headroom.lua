@@ -13,8 +13,8 @@ return {
     plenty = { default = 0.25, unit = "fraction", doc = "Share below which the activations of all layers are assumed to fit: they may be three times what is in use now." },
   },
   messages = {
-    room = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:ns} of {each_step} ({share:fraction}) is recomputed activations, while {peak:bytes} of {capacity:bytes} are in use at the peak ({used:fraction}).",
-    full = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:ns} of {each_step} ({share:fraction}) is recomputed activations. {peak:bytes} of {capacity:bytes} are in use at the peak, so they cannot simply be kept.",
+    room = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:lost} of {each_step} ({share:fraction}) is recomputed activations, while {peak:bytes} of {capacity:bytes} are in use at the peak ({used:fraction}).",
+    full = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:lost} of {each_step} ({share:fraction}) is recomputed activations. {peak:bytes} of {capacity:bytes} are in use at the peak, so they cannot simply be kept.",
   },
   headlines = {
     room = "Activations are recomputed, but only {used:fraction} of the memory is used",

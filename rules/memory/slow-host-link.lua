@@ -11,7 +11,7 @@ return {
     least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording prove nothing." },
   },
   messages = {
-    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes.",
+    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
   },
   headlines = {
     main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",

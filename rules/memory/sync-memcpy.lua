@@ -10,7 +10,7 @@ return {
     least = { default = 10, unit = "count", doc = "Fewer such calls in the whole recording are set-up or results, however long they take." },
   },
   messages = {
-    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     copies = "{count:# synchronous copy or memset blocks|# synchronous copies or memsets block} the host {a_step}",

@@ -8,9 +8,9 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: time in which page faults of the GPU are handled. Plain device memory has none; recorded with managed memory for each tensor: 62 to 79 %." },
   },
   messages = {
-    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
-    more = "Unified memory costs {lost:ns} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
-    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
+    fresh = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
+    more = "Unified memory costs {lost:lost} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
+    pages = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
   },
   headlines = {
     fresh = "Kernels stop for {count:# page fault|# page faults} {a_step}",

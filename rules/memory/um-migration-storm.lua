@@ -10,8 +10,8 @@ return {
     thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
   },
   messages = {
-    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
-    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
+    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
+    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}).{thrash}",
   },
   headlines = {
     host = "Unified memory migrates {bytes:bytes} {a_step}",

@@ -21,9 +21,9 @@ return {
     write_share = { default = 0.1, unit = "fraction", doc = "And the share of the pauses after them that the thread spends in write calls. Recorded: 25 % under torch.save, the rest is pickling." },
   },
   messages = {
-    checkpoint = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
-    evaluation = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
-    inferred = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are copied from it and files are written: most likely checkpoints.",
+    checkpoint = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
+    evaluation = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
+    inferred = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while {bytes:bytes} in all are copied from it and files are written: most likely checkpoints.",
   },
   headlines = {
     checkpoint = "Saving a checkpoint stops the GPU for {each:ns}",

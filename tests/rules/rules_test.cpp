@@ -219,7 +219,7 @@ TEST_CASE("rules: a rule that violates the contract is rejected, with its file a
       {with("since =", "warning_at = \"x\", since ="), "warning_at"},
       {with("since =", "headlines = { plan = \"x\" }, since ="), "'plain'"},
       {with("since =", "headlines = { plain = 7 }, since ="), "'headlines'"},
-      {with("since =", "headlines = { plain = \"{time:ns} of {each_step}\" }, since ="),
+      {with("since =", "headlines = { plain = \"{time:lost} of {each_step}\" }, since ="),
        "{each_step}"},
       {with("since =", "needs = { \"kernel\" }, since ="), "'kernels'"},
       {with("since =",
