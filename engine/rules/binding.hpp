@@ -19,8 +19,12 @@ struct ApiEntry {
   const char* name;       ///< "trace:ops", "selection:where", "string.glob"
   const char* signature;  ///< "(filter?) -> selection"; "" for Lua's own functions
   const char* doc;
+  const char* deprecated = nullptr;  ///< what to use instead, if it will go
 };
 const std::vector<ApiEntry>& api_entries();
+
+/// For each deprecated verb that a rule's text calls, what to use instead.
+std::vector<std::string> deprecations(const std::string& rule_source);
 
 /// Whether an entry is one of Lua's own ("string.format", "pairs").
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }

@@ -14,6 +14,7 @@
 #include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "read/nsys.hpp"
+#include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 #include "rules/sandbox.hpp"
@@ -338,6 +339,8 @@ class RuleTest {
   void run_cases() {
     const fs::path rule_path = beside(".lua"), snapshot_path = beside(".snapshot");
     const Rule rule = load_rule(read_text(rule_path), printable(rule_path.string()));
+    for (const std::string& note : deprecations(rule.source))
+      result_.notes.push_back(fmt::format("{}: {}", rule.path, note));
     Snapshots snapshots = read_snapshots(snapshot_path);
     const std::int64_t most_ns = processor_ns() + options_.cpu_ns;
     Cases cases(source_, shown_path_);
@@ -407,7 +410,8 @@ Found find_tests(const fs::path& directory) {
   for (const fs::path& path : files_below(directory, ".lua", shown_path)) {
     if (path.filename().string().ends_with(".test.lua"))
       found.tests.push_back(path);
-    else if (!fs::exists(fs::path(path).replace_extension(".test.lua")))
+    else if (!path.string().ends_with(library_suffix) &&
+             !fs::exists(fs::path(path).replace_extension(".test.lua")))
       found.untested.push_back(printable(path.string()));
   }
   if (found.tests.empty())

@@ -267,7 +267,8 @@ template <class Take>
 void each_rule(Take take) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(rules_folder())) {
     const std::string path = entry.path().string();
-    if (path.ends_with(".lua") && !path.ends_with(".test.lua")) take(entry.path());
+    if (path.ends_with(".lua") && !path.ends_with(".test.lua") && !path.ends_with(".lib.lua"))
+      take(entry.path());
   }
 }
 

@@ -8,8 +8,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "base/embedded.hpp"
 #include "read/read.hpp"
+#include "rules/binding.hpp"
 #include "rules/rule_test.hpp"
+#include "rules/sandbox.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
 
@@ -254,6 +257,20 @@ TEST_CASE("rules: the built-in rules are complete") {
     CHECK(ids.contains(id));
 }
 
+TEST_CASE("rules: the program's own use nothing that is deprecated") {
+  std::size_t files = 0, libraries = 0;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with("rules/")) continue;
+    CHECK_MESSAGE(deprecations(std::string(file.text)).empty(), std::string(file.path));
+    ++files;
+    libraries += file.path.ends_with(library_suffix);
+  }
+  CHECK(files > 100);
+  CHECK(libraries == library_names().size());
+  CHECK(deprecations("trace:kept_for_later()").empty());
+  CHECK(deprecations("a:kept_for(b) c:kept_for(d)").size() == 1);
+}
+
 TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   const TempDir dir;
   CHECK(contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
@@ -261,6 +278,7 @@ TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   std::filesystem::create_directory(dir / "sub");
   write_file(dir / "sub/one.lua", rule_source("return {}", "one"));
   write_file(dir / "sub/one.test.lua", "return {}");
+  write_file(dir / "sub/one.lib.lua", "return {}");
   write_file(dir / "two.lua", rule_source("return {}", "two"));
   CHECK(rules_in(dir / "", "--rules").size() == 2);
   write_file(dir / "three.lua", "return { id = ");
