@@ -60,7 +60,9 @@ FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
   FilledMessage out;
   std::string time;  // the last field that is one
   for (std::size_t at = 0;;) {
-    const std::size_t open = pattern.find('{', at);
+    std::size_t open = pattern.find('{', at);
+    while (open != std::string::npos && pattern.compare(open, 2, "{ ") == 0)
+      open = pattern.find('{', open + 1);
     const std::string_view between = std::string_view(pattern).substr(at, open - at);
     out.text += between;
     // Without this limit, a text of thousands of placeholders could become as long as all of them

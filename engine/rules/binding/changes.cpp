@@ -19,7 +19,7 @@ constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
 // Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
-constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
+constexpr const char* other_keys[] = {"by", "least", "most", "factor", "times", "gap_ns", "stalls"};
 
 // Reads one change of a finding's list.
 class ChangeReader {
@@ -77,10 +77,21 @@ class ChangeReader {
     return static_cast<std::size_t>(verb - verbs.begin());
   }
 
+  // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
+  // then takes longer than before.
   void read_factor() {
-    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1, most_factor);
-    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
-    change_.factor = {by, std::min(by, least), std::max(by, most)};
+    const bool is_named = table_.push("factor") != LUA_TNIL;
+    const auto read = [&](const LuaTable& from, const char* key, double otherwise) {
+      return std::clamp(from.number(key).value_or(otherwise), 0.0, most_factor);
+    };
+    const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
+    const double by = read(from, "by", change_.kind == Change::Kind::pause ? 0 : 1);
+    const double least = read(from, "least", by), most = read(from, "most", by);
+    lua_pop(lua_, 1);
+    const double times = number("times", 1, most_factor);
+    const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
+    change_.factor = {by * times, std::min(by, least) * times,
+                      std::min(longest, std::max(by, most) * times)};
   }
 
   // Reads the host time that a pause shortens.
