@@ -58,8 +58,9 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
         rule.id, options);
   if (!factors.empty())
     s += fmt::format(
-        "## Factors of its forecast\n\nThe time that remains, relative to what was recorded. They "
-        "are set as options are.\n\n| factor | | range | |\n|---|---|---|---|\n{}\n",
+        "## Factors of its forecast\n\nUnless it says otherwise, the time that remains, relative to "
+        "what was recorded. Each is set as an option is.\n\n| factor | | range | "
+        "|\n|---|---|---|---|\n{}\n",
         factors);
   if (!rule.needs.empty()) {
     s += "## Needs\n\n";
