@@ -36,7 +36,9 @@ constexpr Field rule_fields[] = {
      "A list of pieces, the first fix first, see below. A finding carries those that fit it."},
     {"messages",
      "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
-     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
+     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{x:lost}` is the time of each "
+     "step that the "
+     "finding explains, which bounds what its fix is said to save; `{each_step}` is \"each 47.2 ms "
      "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
      "the program's unit "
      "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words for "

@@ -55,9 +55,15 @@ void push_trace(lua_State* lua, const ApiHost& host);
 /// Reads a finding's `evidence`: a list as returned by `selection:evidence`, or nil. Throws Error.
 std::vector<Evidence> to_evidence(const LuaTable& finding);
 
-/// One verb of a finding's `change`, in the order of Change::Kind.
+namespace binding {
+class ChangeReader;
+}
+
+/// One kind of change that a rule may name: all that is known about it here.
 struct ChangeVerb {
   const char* name;
+  std::vector<std::string> keys;           ///< what else its table may say
+  Change (*read)(binding::ChangeReader&);  ///< makes the change from that table
   const char* doc;
 };
 const std::vector<ChangeVerb>& change_verbs();

@@ -16,7 +16,7 @@
 namespace gh {
 namespace {
 
-// Fills in the finding's title and message, and returns the latter with the time that it explains.
+// Fills in the finding's title and message, and returns the latter with the time that it says is lost.
 FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
                          const Analysis& analysis, const StepTime& step, Finding& f) {
   const std::string name = t.text("message");
@@ -139,9 +139,9 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
   const std::string doubt = read_doubt(t, f, rule, replay);
   if (!doubt.empty()) claim_at_most(f, by_account);
 
-  if (message.explained_ns && step.ns > 0)
+  if (message.lost_ns && step.ns > 0)
     f.explained_ns =
-        std::llround(std::clamp(*message.explained_ns, 0.0, static_cast<double>(step.ns)) *
+        std::llround(std::clamp(*message.lost_ns, 0.0, static_cast<double>(step.ns)) *
                      static_cast<double>(f.step_ns) / static_cast<double>(step.ns));
   stay_with_explained(f);
   f.alone_ns = f.recoverable_ns;

@@ -33,7 +33,7 @@ struct Rule {
   std::string since;          ///< the program's version that brought it
   std::vector<Source> needs;  ///< without these it is not checked
   std::map<std::string, RuleOption> options;     ///< and factors, which are set alike
-  std::map<std::string, std::string> messages;   ///< templates: "{idle:ns} of {each_step}"
+  std::map<std::string, std::string> messages;   ///< templates: "{idle:lost} of {each_step}"
   std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title
   std::string what, why, fix, wrong;             ///< its documentation
   double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning

@@ -110,7 +110,12 @@ double worth_if_overhead_is_most(const Finding& f, const Replay& replay) {
   if (replay.analysis().trace.recording_ns > 0 && replay.measured_ns() == 0) return 0;
   // Vary only the guessed overhead: the fix itself has its most likely effect.
   Changes changes = f.changes;
-  for (Change& c : changes) c.factor.least = c.factor.by;
+  for (Change& change : changes)
+    std::visit(
+        [](auto& c) {
+          if constexpr (requires { c.factor; }) c.factor.least = c.factor.by;
+        },
+        change);
   const Ns now = replay.step_ns({}, Guess::least), then = replay.step_ns(changes, Guess::least);
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }

@@ -56,11 +56,11 @@ class Remaking {
   void find_ops(const Changes& changes) {
     fates_.assign(g_.steps.ops.count, Fate::stays);
     for (const Change& c : changes)
-      if (c.kind == Change::Kind::graph || c.kind == Change::Kind::overlap)
-        for (const Row op : c.rows)
+      if (is_one_of<change::Graph, change::Overlap>(c))
+        for (const Row op : ops_of(c))
           if (g_.steps.ops.holds(op))
             fates_[op - g_.steps.ops.first] =
-                c.kind == Change::Kind::graph ? Fate::in_graph : Fate::aside;
+                is_one_of<change::Graph>(c) ? Fate::in_graph : Fate::aside;
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
       if (e_.length[g_.op_node(op)] == 0 && g_.recorded.length[g_.op_node(op)] > 0)
         fates_[op - g_.steps.ops.first] = Fate::gone;

@@ -12,7 +12,7 @@ return {
     turn_share = { default = 0.1, unit = "fraction", doc = "Share of the step in which one GPU waits while another works, from which the message says so. Chosen." },
   },
   messages = {
-    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from one to the others: {time:ns} of {each_step} ({share:fraction}) while nothing computes.{turn}",
+    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from one to the others: {time:lost} of {each_step} ({share:fraction}) while nothing computes.{turn}",
   },
   headlines = {
     main = "One process copies the model to {devices} GPUs {a_step}",

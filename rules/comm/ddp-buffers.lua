@@ -8,7 +8,7 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: time in which the GPU only broadcasts buffers and puts them back, or waits for the host to do so. As for other fixes that are one switch." },
   },
   messages = {
-    main = "Before the loss, {broadcasts:# broadcast sends|# broadcasts send} buffers {a_step} (usually running statistics of normalization). With {copies:# copy that puts|# copies that put} them back, this keeps the GPU from computing for {time:ns} of {each_step} ({share:fraction}); for {idle:ns} of that it waits for the host.",
+    main = "Before the loss, {broadcasts:# broadcast sends|# broadcasts send} buffers {a_step} (usually running statistics of normalization). With {copies:# copy that puts|# copies that put} them back, this keeps the GPU from computing for {time:lost} of {each_step} ({share:fraction}); for {idle:ns} of that it waits for the host.",
   },
   headlines = {
     main = "Buffers are broadcast each {unit} and put back by {copies:# copy|# copies}",

@@ -35,7 +35,7 @@ return {
     won = { by = 0.4, least = 0.2, most = 0.6, doc = "What hiding a collective saves, as a share of its exposed time: compute that overlaps with it has fewer SMs and less memory bandwidth, the collective itself takes longer, and its first and last parts stay exposed.", source = "Measured on two H200: 0.30 to 0.32 where halves of a layer, experts or FSDP's weights were made to overlap, 0.55 with DDP's buckets." },
   },
   messages = {
-    main = "Collectives keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the exposed time is {kind}{among}.{waits}",
+    main = "Collectives keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the exposed time is {kind}{among}.{waits}",
   },
   headlines = {
     main = "{share:fraction} of the {unit} is exposed {exposed_kind}",

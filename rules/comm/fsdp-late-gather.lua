@@ -9,7 +9,7 @@ return {
     won = { default = 0.4, unit = "fraction", doc = "What prefetching saves, as a share of the time in which a late gather runs alone: kernels that then overlap with it have fewer SMs and less memory bandwidth. As for exposed-collective; measured on two H200 with FSDP's own prefetching: 0.36 to 0.49." },
   },
   messages = {
-    main = "{late} of {all} weight gathers {a_step} start only after the previous block has computed, although the gather before was long done: they{held} keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}).",
+    main = "{late} of {all} weight gathers {a_step} start only after the previous block has computed, although the gather before was long done: they{held} keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "{late} of {all} weight gathers {a_step} start too late to overlap",

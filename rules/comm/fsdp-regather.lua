@@ -9,7 +9,7 @@ return {
     memory = { default = 0.9, unit = "fraction", doc = "How much of the GPU's memory may be in use with all weights kept gathered; the rest is for fragmentation and longer batches." },
   },
   messages = {
-    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:ns} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
+    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:lost} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
   },
   headlines = {
     main = "Weights are gathered again by {again:# gather|# gathers} {a_step}",

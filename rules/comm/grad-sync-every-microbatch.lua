@@ -8,7 +8,7 @@ return {
     share = { default = 0.02, unit = "fraction", doc = "Share of the step that the reductions of all micro-batches but the last take, from which they are checked. Even hidden behind backward they slow its kernels down: two H200 that reduced four times a step spent 36 % of it on this, and saved 18 % by reducing once." },
   },
   messages = {
-    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:ns} of {each_step} ({share:fraction}), {exposed:ns} of it while nothing computes.",
+    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:lost} of {each_step} ({share:fraction}), {exposed:ns} of it while nothing computes.",
   },
   headlines = {
     main = "Gradients are reduced {phases} times {a_step} instead of once",

@@ -11,8 +11,8 @@ return {
     fits = { default = 0.8, unit = "fraction", doc = "Share of one GPU's memory that the whole model may need to fit there. Chosen: the peak of all GPUs together leaves out what grows with the batch." },
   },
   messages = {
-    messages = "{devices} GPUs wait in {messages} messages {a_step} for each other's results and compute nothing meanwhile, for {wait:ns} of {each_step} ({share:fraction}).{ideal}{balance}",
-    layers = "One process has spread its work over {devices} GPUs, and two of them hardly ever work at once ({together:fraction} of their time): each idles for {wait:ns} of {each_step} ({share:fraction}) while another computes what it needs.",
+    messages = "{devices} GPUs wait in {messages} messages {a_step} for each other's results and compute nothing meanwhile, for {wait:lost} of {each_step} ({share:fraction}).{ideal}{balance}",
+    layers = "One process has spread its work over {devices} GPUs, and two of them hardly ever work at once ({together:fraction} of their time): each idles for {wait:lost} of {each_step} ({share:fraction}) while another computes what it needs.",
   },
   headlines = {
     messages = "Pipeline stages wait for each other {share:fraction} of the {unit}",

@@ -50,8 +50,8 @@ return {
     ended = { by = 1, least = 0.7, most = 1, doc = "Share of what the late rank does longer than the others that the fix ends.", source = "Chosen: all of it at best." },
   },
   messages = {
-    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:ns} of {each_step} ({share:fraction}).{did}",
-    turns = "Ranks take turns in coming late to collectives: the others wait {wait:ns} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
+    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:lost} of {each_step} ({share:fraction}).{did}",
+    turns = "Ranks take turns in coming late to collectives: the others wait {wait:lost} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
   },
   headlines = {
     one = "The rank on GPU {device} is {wait:ns} late each {unit}{because}",

@@ -31,7 +31,7 @@ return {
     large_bytes = { default = 16777216, unit = "bytes", doc = "How large the median message has to be for that: smaller ones do not reach NVLink's rate. Chosen." },
   },
   messages = {
-    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:ns} of {each_step} is such communication while nothing computes.",
+    main = "Collectives of {bytes:bytes} (median) reach {rate:bytes/s} of bus bandwidth, {of_link:fraction} of a link of {link:bytes/s}; {exposed:lost} of {each_step} is such communication while nothing computes.",
   },
   headlines = {
     main = "Collectives reach only {of_link:fraction} of the link's bandwidth",

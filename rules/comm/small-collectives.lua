@@ -17,8 +17,8 @@ return {
     starting = { by = 0, least = 0, most = 0.3, doc = "Host time to start the merged ones, relative to before: merging also launches copies.", source = "Chosen: a few starts instead of fifty." },
   },
   messages = {
-    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run while nothing computes for {exposed:ns} of {each_step} ({share:fraction}).",
-    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:ns} of {each_step} ({host_share:fraction}) to start while the GPU waits for launches.",
+    main = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) run while nothing computes for {exposed:lost} of {each_step} ({share:fraction}).",
+    host = "{count} small collectives {a_step} on each GPU (of {all}, median {median:ns}) take the host {host:lost} of {each_step} ({host_share:fraction}) to start while the GPU waits for launches.",
   },
   headlines = {
     main = "{count:# small collective|# small collectives} {a_step} instead of a few large ones",

@@ -17,8 +17,8 @@ return {
     fused_gemm_factor = { by = 0.5, least = 0.25, most = 0.75, doc = "Time of fused attention relative to only the matrix products of attention that runs as separate kernels.", source = "Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
   },
   messages = {
-    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count:# of them takes|# of them take} {time:ns} of {each_step} ({share:fraction}). This GPU can run {faster}, which {takes}.{mask}",
-    math = "The framework's attention fell back to its math path {count:once|# times} {a_step}: separate matrix products and a softmax, which together with the kernels between them take {time:ns} of {each_step} ({share:fraction}).{mask}",
+    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count:# of them takes|# of them take} {time:lost} of {each_step} ({share:fraction}). This GPU can run {faster}, which {takes}.{mask}",
+    math = "The framework's attention fell back to its math path {count:once|# times} {a_step}: separate matrix products and a softmax, which together with the kernels between them take {time:lost} of {each_step} ({share:fraction}).{mask}",
   },
   headlines = {
     efficient = "Attention runs on slower kernels than this GPU has",

@@ -14,9 +14,9 @@ return {
     in_8_bits = { by = 0.6, least = 0.5, most = 0.85, doc = "Time of products that read 8-bit weights, relative to 16-bit ones.", source = "Half of the bytes at least; scales have to be read and weights expanded as well, so that the time is not always halved. Chosen between." },
   },
   messages = {
-    shapes = "Matrix products of {rows:one row|at most # rows} take {time:ns} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
-    sampled = "Matrix products take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
-    graphs = "CUDA graphs take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
+    shapes = "Matrix products of {rows:one row|at most # rows} take {time:lost} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
+    sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
+    graphs = "CUDA graphs take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
   },
   headlines = {
     shapes = "Each token reads {bytes:bytes} of weights and does little with them",

@@ -46,8 +46,8 @@ return {
     vector = { default = 0.1, unit = "fraction", doc = "How long a copy of a vector between gather and product may take, relative to the same. Chosen: a vector is far smaller than its matrix." },
   },
   messages = {
-    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
-    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
   },
   headlines = {
     matrices = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",

@@ -13,7 +13,7 @@ return {
     fused_factor = { by = 0.17, least = 0.085, most = 0.34, doc = "Time of fused kernels relative to the separate ones.", source = "Bytes counted: one kernel reads the operand for its maximum, one reads and casts it, 5 bytes an element of BF16. Absolute value, maximum, cast up, product, clamp and cast move 30 or more." },
   },
   messages = {
-    casts = "{count:# operand is|# operands are} scaled and cast to FP8 {a_step} in {kernels:# separate kernel|# separate kernels} (absolute value, maximum, scale, clamp, cast): {time:ns} of {each_step} ({share:fraction}), compared with {products:ns} for the FP8 products themselves.",
+    casts = "{count:# operand is|# operands are} scaled and cast to FP8 {a_step} in {kernels:# separate kernel|# separate kernels} (absolute value, maximum, scale, clamp, cast): {time:lost} of {each_step} ({share:fraction}), compared with {products:ns} for the FP8 products themselves.",
   },
   headlines = {
     casts = "Casting to FP8 takes {kernels:# separate kernel|# separate kernels} {a_step}",

@@ -39,8 +39,8 @@ return {
     launches = { default = 20, unit = "count", doc = "Launches with the same grid, from which their lengths are compared. Chosen: a tenth of fewer is a single one." },
   },
   messages = {
-    cut = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
-    plain = "'{name}' takes {time:ns} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
+    cut = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
+    plain = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
   },
   headlines = {
     cut = "'{brief}' takes {of_kernels:fraction} of kernel time, with a poor launch shape",

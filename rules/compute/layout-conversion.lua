@@ -12,7 +12,7 @@ return {
     left = { by = 0, least = 0, most = 0.1, doc = "Conversions that remain with NHWC throughout. With group normalization up to all of them.", source = "Chosen: single layers that support only NCHW bring some back." },
   },
   messages = {
-    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
+    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:lost} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
   },
   headlines = {
     conversions = "{count:# kernel converts|# kernels convert} between NCHW and NHWC {a_step}",

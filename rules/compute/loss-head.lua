@@ -13,7 +13,7 @@ return {
     in_chunks = { by = 1, least = 1, most = 1.05, doc = "Time of the matrix products in chunks, relative to before.", source = "Chosen: a twentieth at most; the measurement above contains it." },
   },
   messages = {
-    head = "From the projection to the vocabulary to its gradients the loss takes {time:ns} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is outside of matrix products: for each loss {kernels:# kernel casts|# kernels cast} the logits, {kernels:takes|take} the cross-entropy and its gradient and {kernels:casts|cast} back, each over all tokens times the whole vocabulary.",
+    head = "From the projection to the vocabulary to its gradients the loss takes {time:lost} of {each_step} ({share:fraction}). {between:ns} of that ({of_head:fraction}) is outside of matrix products: for each loss {kernels:# kernel casts|# kernels cast} the logits, {kernels:takes|take} the cross-entropy and its gradient and {kernels:casts|cast} back, each over all tokens times the whole vocabulary.",
   },
   headlines = {
     head = "The loss moves all logits through memory in {kernels:# kernel|# kernels}",

@@ -17,7 +17,7 @@ return {
     several = { default = 0.25, unit = "fraction", doc = "Share of the small kernels' time on a second stream, from which they run on several. Chosen." },
   },
   messages = {
-    empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill this GPU ({sms} SMs): {count:it takes|they take} {time:ns} of {each_step}, and meanwhile {empty:fraction} of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of the kernel time.{sampled}",
+    empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill this GPU ({sms} SMs): {count:it takes|they take} {time:lost} of {each_step}, and meanwhile {empty:fraction} of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of the kernel time.{sampled}",
   },
   headlines = {
     empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill the GPU",

@@ -20,8 +20,8 @@ return {
     aligned = { by = 1, least = 0.7, most = 1.6, doc = "Time of an aligned product, relative to what the speedup says.", source = "Chosen around the speedups of the options: how much faster aligned products are depends on their shape." },
   },
   messages = {
-    shaped = "{count:# tensor-core GEMM has|# tensor-core GEMMs have} rows that do not begin at multiples of 16 bytes {a_step}, by their shapes, the longest of them {odd} elements long ({shape}): {count:it takes|they take} {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
-    padded = "{count:# tensor-core GEMM works|# tensor-core GEMMs work} on dimensions that are not multiples of 8 {a_step}: {count:it loads|they load} {elements} at a time and {count:takes|take} {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
+    shaped = "{count:# tensor-core GEMM has|# tensor-core GEMMs have} rows that do not begin at multiples of 16 bytes {a_step}, by their shapes, the longest of them {odd} elements long ({shape}): {count:it takes|they take} {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
+    padded = "{count:# tensor-core GEMM works|# tensor-core GEMMs work} on dimensions that are not multiples of 8 {a_step}: {count:it loads|they load} {elements} at a time and {count:takes|take} {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. Aligned, they would be about {speedup} times as fast.",
   },
   headlines = {
     shaped = "{count:# GEMM has|# GEMMs have} an unaligned dimension {a_step}: {odd}",

@@ -18,8 +18,8 @@ return {
     fused_attention = { by = 0.5, least = 0.25, most = 0.75, doc = "Time of fused attention relative to only the GEMMs that it replaces.", source = "As for unfused-softmax: measured on an H200 in BF16, 0.34 forward, 0.48 backward." },
   },
   messages = {
-    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
-    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:ns} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
+    cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time. In {tier} this GPU's tensor cores are about {speedup} times as fast.{root}",
+    unknown = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}: {time:lost} of {each_step} ({share:fraction}), {of_gemms:fraction} of all GEMM time.{root}",
   },
   headlines = {
     cores = "{count:# GEMM or convolution runs|# GEMMs or convolutions run} on CUDA cores {a_step}",

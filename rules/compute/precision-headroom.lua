@@ -27,7 +27,7 @@ return {
   messages = {
     tf32 = "GEMMs of FP32 data run in TF32: they take {time:ns}{attention} of {each_step}. In BF16 such GEMMs are about {speedup} times as fast.",
     beyond = "Beyond TF32 there is BF16: once the FP32 GEMMs have left the CUDA cores, BF16 makes them about {speedup} times as fast again{attention}.",
-    fp8 = "BF16 and FP16 GEMMs take {time:ns} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast, from operands of half the bytes; whether the result tolerates it is up to you.",
+    fp8 = "BF16 and FP16 GEMMs take {time:lost} of {each_step} ({share:fraction}). This GPU multiplies FP8 twice as fast, from operands of half the bytes; whether the result tolerates it is up to you.",
   },
   headlines = {
     tf32 = "GEMMs run in TF32; BF16 is about {speedup} times as fast",

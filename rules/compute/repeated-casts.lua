@@ -9,8 +9,8 @@ return {
     tiny_blocks = { default = 16, unit = "count", doc = "Blocks up to which a cast belongs to a bias: 16 blocks cast 16,384 elements, a weight of 128 by 128." },
   },
   messages = {
-    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:ns} of {each_step} ({share:fraction}) in {count:# cast|# casts}, and only one in {times} is needed.",
-    inference = "Weights that never change are cast to half precision in each pass: {count:# cast takes|# casts take} {time:ns} of {each_step} ({share:fraction}).",
+    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:lost} of {each_step} ({share:fraction}) in {count:# cast|# casts}, and only one in {times} is needed.",
+    inference = "Weights that never change are cast to half precision in each pass: {count:# cast takes|# casts take} {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     training = "Weights are cast {times} times {a_step} instead of once",

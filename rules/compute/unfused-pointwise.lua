@@ -19,7 +19,7 @@ return {
     compiled = { by = 1, least = 0.7, most = 2, doc = "Time of a fused run, relative to its longest kernel.", source = "Chosen: fused, each tensor is read and written once, as by the longest kernel; it reads more inputs than that, and what a compiler fuses is unknown." },
   },
   messages = {
-    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:ns} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
+    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:lost} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
   },
   headlines = {
     runs = "{kernels:# elementwise kernel runs|# elementwise kernels run} unfused {a_step}",

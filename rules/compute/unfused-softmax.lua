@@ -21,8 +21,8 @@ return {
     odd_factor = { by = 1, least = 0.5, most = 2, doc = "The same of GEMMs of an odd length, relative to the above and to how much slower these are.", source = "Chosen: how much slower an odd length is depends on the kernel that the library falls back to." },
   },
   messages = {
-    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:ns} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
-    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:ns} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
+    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:lost} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
   },
   headlines = {
     chains = "Attention runs as separate kernels {count:once|# times} {a_step}",

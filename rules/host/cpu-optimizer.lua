@@ -13,7 +13,7 @@ return {
     speed = { default = 0.5, unit = "fraction", doc = "Share of the memory's bandwidth at which a fused optimizer reads and writes at least. Measured on an H200: two thirds." },
   },
   messages = {
-    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again. Meanwhile the GPU is idle, or copies while nothing computes, for {time:ns} of {each_step} ({share:fraction}).",
+    main = "{bytes:bytes} of gradients come down {a_step}, the host works for {work:ns} (the longest stretch takes {longest:ns}), and the parameters go up again. Meanwhile the GPU is idle, or copies while nothing computes, for {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "The optimizer runs on the CPU for {work:ns} {a_step}",

@@ -18,8 +18,8 @@ return {
     drained = { default = 0.5, unit = "fraction", doc = "Share of the results after which the GPU has nothing to do, from which it counts as drained each time." },
   },
   messages = {
-    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was selected (nonzero, where, boolean masks) before it launches what comes next. Each time the GPU runs out of work; between one and the next it is idle for {idle:ns} of {each_step} ({share:fraction}).",
-    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next depends on them. Each time the GPU runs out of work; between one and the next it is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was selected (nonzero, where, boolean masks) before it launches what comes next. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next depends on them. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     sizes = "The host reads {count:a size|# sizes} back {a_step} before it can go on",

@@ -8,9 +8,9 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: idle time in which the launching thread waits for Python's lock while another thread of the process runs." },
   },
   messages = {
-    recorded = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits for Python's lock.{host}{start}",
-    woken = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, until another thread of the process that was in no operating-system call wakes it. Threads that share Python's lock behave like this.{host}{start}",
-    inferred = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, and another thread of the process runs all the while. A thread that waits for Python's lock behaves like this.{host}{start}",
+    recorded = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread waits for Python's lock.{host}{start}",
+    woken = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, until another thread of the process that was in no operating-system call wakes it. Threads that share Python's lock behave like this.{host}{start}",
+    inferred = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread waits in '{doing}', in pieces no longer than Python's switch interval, and another thread of the process runs all the while. A thread that waits for Python's lock behaves like this.{host}{start}",
   },
   headlines = {
     recorded = "The launching thread waits for Python's lock",

@@ -11,7 +11,7 @@ return {
     breaks = { default = 3, unit = "count", doc = "Runs of eager kernels a step, in addition to one for the loss and one for what comes before the optimizer." },
   },
   messages = {
-    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:ns} of {each_step} ({share:fraction}).",
+    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "The compiled model is broken into {pieces} pieces",

@@ -11,9 +11,9 @@ return {
     read = { default = 0.5, unit = "fraction", doc = "The share of this time after results that were read back, from which these are the reason." },
   },
   messages = {
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}){name}.{host}{start}",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}){name}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",

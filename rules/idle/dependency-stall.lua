@@ -10,8 +10,8 @@ return {
     often = { default = 0.75, unit = "fraction", doc = "Or the share of both streams' kernels that start with a hand-over: a step may be only a few kernels long." },
   },
   messages = {
-    legacy = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together. One is the legacy default stream: CUDA makes every other stream created by cudaStreamCreate wait for it, and makes it wait for them. Side by side, {wait:ns} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
-    events = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together, because each stream waits for events of the other (cudaStreamWaitEvent). Side by side, {wait:ns} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
+    legacy = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together. One is the legacy default stream: CUDA makes every other stream created by cudaStreamCreate wait for it, and makes it wait for them. Side by side, {wait:lost} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
+    events = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together, because each stream waits for events of the other (cudaStreamWaitEvent). Side by side, {wait:lost} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
   },
   headlines = {
     legacy = "The default stream makes other streams wait, {count:# time|# times} {a_step}",

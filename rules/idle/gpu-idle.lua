@@ -9,10 +9,10 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time that no other rule explains." },
   },
   messages = {
-    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    preempted = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
+    waits = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    preempted = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",

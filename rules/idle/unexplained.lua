@@ -35,9 +35,9 @@ return {
     pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before work that had been launched is the GPU's own, between one operation and the next, and waits for nothing else." },
   },
   messages = {
-    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
-    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
-    exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.{start}",
+    idle = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
+    several = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
+    exposed = "For {time:lost} of {each_step} ({share:fraction}) {what}{names}.{start}",
   },
   headlines = {
     idle = "The GPU is idle {short}",

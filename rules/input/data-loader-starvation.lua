@@ -17,11 +17,11 @@ return {
     most_workers = { default = 16, unit = "count", doc = "Workers that the advice asks for at most. Chosen: beyond, a batch has to become cheaper." },
   },
   messages = {
-    main = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
-    workers = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
-    fetch = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
-    pause = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA, most likely loading the next batch.{host}",
-    unsure = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
+    main = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
+    workers = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
+    fetch = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
+    pause = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA, most likely loading the next batch.{host}",
+    unsure = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
   },
   headlines = {
     main = "The GPU waits for the data loader",

@@ -8,7 +8,7 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time while the host loads code." },
   },
   messages = {
-    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in {call}.",
+    loading = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in {call}.",
   },
   headlines = {
     loading = "The GPU waits while code is loaded for its first use",

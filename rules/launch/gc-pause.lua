@@ -11,8 +11,8 @@ return {
     silent = { default = 0.95, unit = "fraction", doc = "Without ranges: share of a pause in which the thread is in no operating-system call, from which it is silent. Chosen: a collection makes none." },
   },
   messages = {
-    ranges = "Python collects garbage {count:once|# times}, and meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}), {longest:ns} at the longest.",
-    pauses = "{count:Once|# times} the launching thread pauses for up to {longest:ns} with the GPU idle, {idle:ns} of {each_step} ({share:fraction}), and the trace does not show what it does. It calls neither CUDA nor the operating system then; Python's garbage collector is a likely cause.",
+    ranges = "Python collects garbage {count:once|# times}, and meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}), {longest:ns} at the longest.",
+    pauses = "{count:Once|# times} the launching thread pauses for up to {longest:ns} with the GPU idle, {idle:lost} of {each_step} ({share:fraction}), and the trace does not show what it does. It calls neither CUDA nor the operating system then; Python's garbage collector is a likely cause.",
   },
   headlines = {
     ranges = "Python's garbage collection stops the GPU {count:once|# times}",

@@ -16,8 +16,8 @@ return {
     seldom = { default = 0.75, unit = "count", doc = "Waits a step below which they come in some steps only. Chosen: in the recordings they come in each, or every few." },
   },
   messages = {
-    seldom = "{call} makes the host wait for the GPU in one of {every} {units}{range}. The GPU then runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
-    waits = "{call} makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each time the GPU runs out of work until the host has launched again: idle for {idle:ns} of {each_step} ({share:fraction}).",
+    seldom = "{call} makes the host wait for the GPU in one of {every} {units}{range}. The GPU then runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
+    waits = "{call} makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each time the GPU runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     seldom = "{call} drains the GPU in one of {every} {units}",

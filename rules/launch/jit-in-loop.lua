@@ -9,9 +9,9 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: idle time while the host loads a module, compiles or instantiates a graph. After warm-up there is none." },
   },
   messages = {
-    start = "Code is compiled as the program starts (mostly {call}): meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
-    throughout = "Code is loaded or compiled all through the recording (mostly {call}): meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
-    again = "Code is loaded or compiled in {some} of {all} {units} (mostly {call}): meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    start = "Code is compiled as the program starts (mostly {call}): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    throughout = "Code is loaded or compiled all through the recording (mostly {call}): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    again = "Code is loaded or compiled in {some} of {all} {units} (mostly {call}): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
     once = "Code is loaded or compiled in one of {all} {units} (mostly {call}): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
   },
   headlines = {

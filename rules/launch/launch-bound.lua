@@ -22,8 +22,8 @@ return {
     elementwise = { by = 1, least = 0.5, most = 1, doc = "Time of elementwise kernels and reductions, if a compiler that captures graphs also fuses them.", source = "Chosen: whether they are fused, and how many, is unknown; two that are become one." },
   },
   messages = {
-    eager = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
-    graphs = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
+    eager = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
+    graphs = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
   },
   headlines = {
     eager = "The host launches too slowly: {launches:# launch|# launches} {a_step}",

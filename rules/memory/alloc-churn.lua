@@ -16,8 +16,8 @@ return {
     nearly_full = { default = 0.85, unit = "fraction", doc = "Share of the device's memory in use at the peak, from which PyTorch's allocator may release cached blocks to find larger ones. Chosen." },
   },
   messages = {
-    churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:ns} of {each_step} ({share:fraction}).",
-    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and each synchronization returns the pool's free memory to it, {trimming:ns} after the GPU has finished. Meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    churn = "{allocations} and {frees} {a_step}{where}, most of the time in {call}, leave the GPU idle for {idle:lost} of {each_step} ({share:fraction}).",
+    trims = "{allocations} and {frees} {a_step}{where}: {call} takes memory from the system, and each synchronization returns the pool's free memory to it, {trimming:ns} after the GPU has finished. Meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     churn = "The loop makes {allocations} and {frees} {a_step}",

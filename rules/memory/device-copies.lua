@@ -16,7 +16,7 @@ return {
     operator_share = { default = 0.2, unit = "fraction", doc = "Share of the copies' time that an operator or range launches, from which the message names it. Chosen." },
   },
   messages = {
-    main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:ns} of {each_step} ({share:fraction}): {kinds}.{where}",
+    main = "{count:# copy|# copies} on the device {a_step} {count:computes nothing and takes|compute nothing and take} {time:lost} of {each_step} ({share:fraction}): {kinds}.{where}",
   },
   headlines = {
     main = "{count:# copy|# copies} on the device {a_step} {count:moves|move} data without computing",

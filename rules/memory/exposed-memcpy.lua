@@ -53,8 +53,8 @@ return {
     one_way = { default = 0.75, unit = "fraction", doc = "Share of the copies' time in one direction, below which the message says both. Chosen." },
   },
   messages = {
-    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
-    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   headlines = {
     prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",

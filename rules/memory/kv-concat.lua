@@ -10,8 +10,8 @@ return {
     in_place_ns = { default = 3000, unit = "ns", doc = "How long writing the new entries in place takes instead. Measured on an H200: 3 us." },
   },
   messages = {
-    kept = "Concatenations right before attention, {count} {a_step}, take {time:ns} of {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too little time to have computed what they join. It existed before, and is copied as a whole each time something is added.{where}",
-    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each time something is added. They take {time:ns} of {each_step} ({share:fraction}).{where}",
+    kept = "Concatenations right before attention, {count} {a_step}, take {time:lost} of {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too little time to have computed what they join. It existed before, and is copied as a whole each time something is added.{where}",
+    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each time something is added. They take {time:lost} of {each_step} ({share:fraction}).{where}",
   },
   headlines = {
     kept = "The growing cache is copied {count:# time|# times} {a_step}",

@@ -17,8 +17,8 @@ return {
     feeding_ns = { default = 50000, unit = "ns", doc = "Pauses of the host from this length on may be its work on pageable buffers (allocating, faulting, freeing), which a forecast then may save." },
   },
   messages = {
-    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs:# round trip|# round trips} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
-    stream = "Weights are fetched from host memory piece by piece ({bytes:bytes} {a_step} in {copies:# copy|# copies} at {rate:bytes/s}); {exposed:ns} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+    trips = "{bytes:bytes} {a_step} go to host memory and come back ({pairs:# round trip|# round trips} at {rate:bytes/s}); {exposed:lost} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
+    stream = "Weights are fetched from host memory piece by piece ({bytes:bytes} {a_step} in {copies:# copy|# copies} at {rate:bytes/s}); {exposed:lost} of {each_step} ({share:fraction}) is copying while nothing computes, or waiting for such copies.",
   },
   headlines = {
     trips = "Offloading {bytes:bytes} {a_step} keeps the GPU waiting",

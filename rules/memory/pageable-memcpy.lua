@@ -16,8 +16,8 @@ return {
     pinned = { by = 1, least = 0.8, most = 1.3, doc = "Time of a pinned copy, relative to its bytes over what the link carries.", source = "Chosen: the link's rate is one attained in practice (schemas/gpus.toml), and small copies do not reach it." },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
   },
   headlines = {
     link = "{bytes:bytes} {a_step} go through pageable host memory",

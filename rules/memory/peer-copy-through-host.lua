@@ -12,7 +12,7 @@ return {
     direct = { by = 1, least = 0.1, most = 1, doc = "Time of the one copy that remains, over a link that is no slower than the host's.", source = "Chosen: NVLink carries up to ten times what PCIe does (schemas/gpus.toml)." },
   },
   messages = {
-    main = "{pairs:# copy comes|# copies come} down from one GPU and {pairs:goes|go} up to another {a_step} ({bytes:bytes}). {exposed:ns} of {each_step} ({share:fraction}), on average over the GPUs, is such copying while nothing computes.",
+    main = "{pairs:# copy comes|# copies come} down from one GPU and {pairs:goes|go} up to another {a_step} ({bytes:bytes}). {exposed:lost} of {each_step} ({share:fraction}), on average over the GPUs, is such copying while nothing computes.",
   },
   headlines = {
     main = "{bytes:bytes} {a_step} go between GPUs through the host",

@@ -16,8 +16,8 @@ return {
     kept = { by = 0, least = 0, most = 0.5, doc = "Recomputed kernels that remain if there may be room for some layers only.", source = "Chosen: how many layers' activations fit into memory is unknown." },
   },
   messages = {
-    room = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:ns} of {each_step} ({share:fraction}) is recomputed activations, while {peak:bytes} of {capacity:bytes} are in use at the peak ({used:fraction}).",
-    full = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:ns} of {each_step} ({share:fraction}) is recomputed activations. {peak:bytes} of {capacity:bytes} are in use at the peak, so they cannot simply be kept.",
+    room = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:lost} of {each_step} ({share:fraction}) is recomputed activations, while {peak:bytes} of {capacity:bytes} are in use at the peak ({used:fraction}).",
+    full = "{count:# kernel runs|# kernels run} a second time {a_step}, in the order of the first: {time:lost} of {each_step} ({share:fraction}) is recomputed activations. {peak:bytes} of {capacity:bytes} are in use at the peak, so they cannot simply be kept.",
   },
   headlines = {
     room = "Activations are recomputed, but only {used:fraction} of the memory is used",

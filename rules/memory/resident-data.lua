@@ -55,9 +55,9 @@ return {
     often = { default = 0.9, unit = "count", doc = "In directive-based programs: uploads of one size, and allocations, a step, from which they belong to each step." },
   },
   messages = {
-    copies = "{bytes:bytes} {a_step} come back to the host and go up again within {gap:ns}, too soon for the host to have changed them: {exposed:ns} of {each_step} ({share:fraction}) is this copying while nothing computes. If it is the same data, it could stay on the device.",
-    regions = "Each parallel region allocates and uploads its arrays again: {allocations} and {uploads} ({bytes:bytes}) {a_step} keep the GPU waiting for {cost:ns} of {each_step} ({share:fraction}).",
-    uploads = "The same arrays, by their sizes, are uploaded in each {unit}: {uploads} ({bytes:bytes}) {a_step}, while nothing computes for {cost:ns} of {each_step} ({share:fraction}). What the host does not change in between could stay there.",
+    copies = "{bytes:bytes} {a_step} come back to the host and go up again within {gap:ns}, too soon for the host to have changed them: {exposed:lost} of {each_step} ({share:fraction}) is this copying while nothing computes. If it is the same data, it could stay on the device.",
+    regions = "Each parallel region allocates and uploads its arrays again: {allocations} and {uploads} ({bytes:bytes}) {a_step} keep the GPU waiting for {cost:lost} of {each_step} ({share:fraction}).",
+    uploads = "The same arrays, by their sizes, are uploaded in each {unit}: {uploads} ({bytes:bytes}) {a_step}, while nothing computes for {cost:lost} of {each_step} ({share:fraction}). What the host does not change in between could stay there.",
   },
   headlines = {
     copies = "{bytes:bytes} {a_step} go to the host and straight back",

@@ -13,7 +13,7 @@ return {
     better = { default = 1.3, unit = "count", doc = "How many times as fast another GPU's copies have to be to be named. Chosen: more than two links of one kind differ." },
   },
   messages = {
-    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes.",
+    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
   },
   headlines = {
     main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",

@@ -18,7 +18,7 @@ return {
     several_values = { default = 2, unit = "count", doc = "And from which the advice is to read them together, even if most copies are larger." },
   },
   messages = {
-    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     copies = "{count:# synchronous copy or memset blocks|# synchronous copies or memsets block} the host {a_step}",

@@ -12,9 +12,9 @@ return {
     driver = { by = 1, least = 0.7, most = 1, doc = "Host time in which launches are slow or nothing explains the GPU's idle time, without the driver's work on faults.", source = "Chosen: how much that work slows the host's other calls is unknown." },
   },
   messages = {
-    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
-    more = "Unified memory costs {lost:ns} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
-    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
+    fresh = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
+    more = "Unified memory costs {lost:lost} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
+    pages = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
   },
   headlines = {
     fresh = "Kernels stop for {count:# page fault|# page faults} {a_step}",

@@ -16,8 +16,8 @@ return {
     driver = { by = 1, least = 0.7, most = 1, doc = "Host time next to migrations that nothing explains, without them.", source = "Chosen: how much recording page faults and the driver's work on them slow the host is unknown." },
   },
   messages = {
-    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
-    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:ns} of {each_step} ({share:fraction}).{thrash}",
+    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
+    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}).{thrash}",
   },
   headlines = {
     host = "Unified memory migrates {bytes:bytes} {a_step}",

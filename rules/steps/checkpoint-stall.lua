@@ -22,9 +22,9 @@ return {
     tensor_bytes = { default = 1048576, unit = "bytes", doc = "Without ranges: smaller copies are metrics, not tensors of a checkpoint." },
   },
   messages = {
-    checkpoint = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
-    evaluation = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
-    inferred = "The GPU is stopped for {stall:ns} of {each_step} ({share:fraction}) while {bytes:bytes} in all are copied from it and files are written: most likely checkpoints.",
+    checkpoint = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while the launching thread saves a checkpoint, {each:ns} each time (range '{name}').",
+    evaluation = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while the launching thread evaluates the model, {each:ns} each time (range '{name}').",
+    inferred = "The GPU is stopped for {stall:lost} of {each_step} ({share:fraction}) while {bytes:bytes} in all are copied from it and files are written: most likely checkpoints.",
   },
   headlines = {
     checkpoint = "Saving a checkpoint stops the GPU for {each:ns}",

@@ -216,7 +216,7 @@ TEST_CASE("rules: a rule that violates the contract is rejected, with its file a
       {with("since =", "warning_at = \"x\", since ="), "warning_at"},
       {with("since =", "headlines = { plan = \"x\" }, since ="), "'plain'"},
       {with("since =", "headlines = { plain = 7 }, since ="), "'headlines'"},
-      {with("since =", "headlines = { plain = \"{time:ns} of {each_step}\" }, since ="),
+      {with("since =", "headlines = { plain = \"{time:lost} of {each_step}\" }, since ="),
        "{each_step}"},
       {with("since =", "needs = { \"kernel\" }, since ="), "'kernels'"},
       {with("since =",
@@ -466,8 +466,9 @@ TEST_CASE("rules: a factor needs a source, and its range moves along when it is 
   const Finding found = evaluated({rule}, ten_steps(), {{"a-rule", set}}).findings.at(0);
   CHECK(found.advice.at(0) == "0.40 0.20 1.00");  // nothing takes longer than before
   REQUIRE(found.changes.size() == 1);
-  CHECK(found.changes[0].factor.by == doctest::Approx(0.2));
-  CHECK(found.changes[0].factor.least == doctest::Approx(0.1));
+  const Factor factor = std::get<change::Scale>(found.changes[0]).factor;
+  CHECK(factor.by == doctest::Approx(0.2));
+  CHECK(factor.least == doctest::Approx(0.1));
 }
 
 TEST_CASE("rules: a finding carries the advice whose conditions hold, in words for the program") {

@@ -109,31 +109,23 @@ TEST_CASE("worth: suppressed findings take no share of the savings") {
 
 TEST_CASE("worth: two fixes overlap by operation, by call and by host time") {
   const Analysis a(trace_from_text(gpu_bound), Classes(), {});
-  Change graph;
-  graph.kind = Change::Kind::graph;
-  graph.rows = {0, 1, 2};
-  Change removed, scaled, dropped, paused;
-  removed.rows = {2, 3};
-  scaled.kind = Change::Kind::scale;
-  scaled.factor = {0.5, 0.5, 0.5};
-  scaled.rows = {0};
-  dropped.kind = Change::Kind::drop;
-  dropped.rows = {a.trace.ops.call[1], a.trace.ops.call[5]};
-  paused.kind = Change::Kind::pause;
-  paused.host = {{0, {10, 30}, false}, {0, {90, 95}, true}};
+  const change::Graph graph{{0, 1, 2}, 0};
+  const change::Remove removed{{2, 3}};
+  const change::Scale scaled{{0}, {0.5, 0.5, 0.5}};
+  const change::Drop dropped{{a.trace.ops.call[1], a.trace.ops.call[5]}};
+  const change::Pause paused{{{0, {10, 30}, false}, {0, {90, 95}, true}}, {}};
   Touched touched(a.trace);
   touched.add({graph});
   CHECK_FALSE(touched.any_of({scaled}));  // a graph launches operations that take as long as before
   CHECK(touched.any_of({removed}));
-  CHECK(touched.rest_of({removed})[0].rows == std::vector<Row>{3});
-  CHECK(touched.rest_of({dropped})[0].rows == std::vector<Row>{a.trace.ops.call[5]});
+  CHECK(ops_of(touched.rest_of({removed})[0]) == std::vector<Row>{3});
+  CHECK(calls_of(touched.rest_of({dropped})[0]) == std::vector<Row>{a.trace.ops.call[5]});
   CHECK_FALSE(touched.any_of({paused}));
-  Change other = paused;
-  other.host = {{no_index, {20, 92}, false}};
-  touched.add({other});
-  REQUIRE(touched.rest_of({paused}).size() == 1);
-  REQUIRE(touched.rest_of({paused})[0].host.size() == 1);
-  CHECK(touched.rest_of({paused})[0].host[0].span == Span{10, 20});
+  touched.add({change::Pause{{{no_index, {20, 92}, false}}, {}}});
+  const Changes rest = touched.rest_of({paused});
+  REQUIRE(rest.size() == 1);
+  REQUIRE(host_of(rest[0]).size() == 1);
+  CHECK(host_of(rest[0])[0].span == Span{10, 20});
 }
 
 TEST_CASE("again: rules run again on what a fix leaves, and findings refer to the recording") {
