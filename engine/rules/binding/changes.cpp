@@ -157,7 +157,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        "Removes operations, with the calls that launched them and the host's work for "
        "these."},
       {"scale",
-       of_factor,
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Scale{r.ops(), r.factor(1)};
        },
@@ -169,7 +169,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        "Operations lose the time in which they overlap `stalls`, a selection or a list of "
        "selections: kernels without their page faults."},
       {"fuse",
-       of_factor,
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Fuse{r.ops(), r.factor(1)};
        },
@@ -195,7 +195,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        [](Reader& r) -> Change { return change::Drop{r.calls()}; },
        "Removes calls, with the host's work for them."},
       {"pause",
-       of_factor,
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Pause{r.host(), r.factor(0)};
        },
