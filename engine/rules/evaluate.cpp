@@ -72,11 +72,32 @@ void push_value(lua_State* lua, const OptionValue& value) {
   }
 }
 
-void push_options(lua_State* lua, const Rule& rule, const RuleSettings& settings) {
+// A factor as set: its range moves along with it, and nothing takes longer than before unless the
+// rule says so.
+void push_factor(lua_State* lua, const RuleOption& option, double by) {
+  const double usual = std::get<double>(option.value);
+  const double times = usual > 0 ? by / usual : 1;
+  const double longest = std::max({1.0, by, option.range->most});
+  lua_newtable(lua);
+  for (const auto& [key, value] :
+       {std::pair("by", by), {"least", std::min(by, option.range->least * times)},
+        {"most", std::max(by, std::min(longest, option.range->most * times))}}) {
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, key);
+  }
+}
+
+// Two tables: the options, and the factors.
+void push_settings(lua_State* lua, const Rule& rule, const RuleSettings& settings) {
+  lua_newtable(lua);
   lua_newtable(lua);
   for (const auto& [name, option] : rule.options) {
-    push_value(lua, settings.value_of(name, option));
-    lua_setfield(lua, -2, name.c_str());
+    const OptionValue& value = settings.value_of(name, option);
+    if (option.range)
+      push_factor(lua, option, std::get<double>(value));
+    else
+      push_value(lua, value);
+    lua_setfield(lua, option.range ? -2 : -3, name.c_str());
   }
 }
 
@@ -122,8 +143,8 @@ Answers run(const Rule& rule, const RuleSettings& settings, const Evaluated& on)
   sandbox.run([&](lua_State* lua) {
     LuaTable(lua, 1, "the rule").push("evaluate");
     push_trace(lua, host);
-    push_options(lua, rule, settings);
-    lua_call(lua, 2, 3);
+    push_settings(lua, rule, settings);
+    lua_call(lua, 3, 3);
     const int first = lua_gettop(lua) - 2;
     if (lua_isnil(lua, first)) {
       const std::string reason = reason_at(lua, first + 1);

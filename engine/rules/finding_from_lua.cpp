@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "rules/advice.hpp"
 #include "rules/binding.hpp"
 #include "rules/finding_message.hpp"
 #include "rules/lua_table.hpp"
-#include "rules/words.hpp"
 
 namespace gh {
 namespace {
@@ -63,19 +63,6 @@ std::string read_confidence(const LuaTable& t) {
   return c;
 }
 
-std::vector<std::string> read_advice(lua_State* lua, const LuaTable& t,
-                                     const ProgramKind& program) {
-  std::vector<std::string> advice;
-  const int type = t.push("advice");
-  if (type == LUA_TTABLE) {
-    advice = words_for(program, lua, lua_gettop(lua), "a finding: 'advice'");
-  } else if (type != LUA_TNIL) {
-    throw Error("a finding: 'advice' must be a list");
-  }
-  lua_pop(lua, 1);
-  return advice;
-}
-
 Metric read_metric(lua_State* lua, int index) {
   const LuaTable m(lua, index, "a metric");
   m.only({"name", "value", "unit", "threshold"});
@@ -118,7 +105,7 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain", "cited_ns", "doubt"});
+          "uncertain", "cited_ns", "doubt", "seen"});
   Said f;
   f.rule = rule.id;
   f.category = rule.category;
@@ -129,7 +116,7 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   f.root = t.text("follows_from", false);
   f.voids = t.truth("voids");
   f.of_window = !analysis.has_steps();
-  f.advice = read_advice(lua, t, analysis.program);
+  f.advice = advice_for(lua, t, analysis, step);
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
   f.changes = to_changes(t);

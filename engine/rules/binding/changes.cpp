@@ -44,11 +44,20 @@ class ChangeReader {
   std::vector<Row> ops() { return rows_of(Kind::ops, "operations"); }
   std::vector<Row> calls() { return rows_of(Kind::calls, "calls"); }
 
-  // `otherwise`: the best guess of a change that does not say.
+  // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
+  // then takes longer than before. `otherwise`: the best guess of a change that does not say.
   Factor factor(double otherwise) {
-    const double by = number("by", otherwise, most_factor);
-    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
-    return {by, std::min(by, least), std::max(by, most)};
+    const bool is_named = push("factor") != LUA_TNIL;
+    keys_.insert(keys_.end(), {"by", "least", "most"});
+    const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
+    const auto read = [&](const char* key, double if_absent) {
+      return std::clamp(from.number(key).value_or(if_absent), 0.0, most_factor);
+    };
+    const double by = read("by", otherwise), least = read("least", by), most = read("most", by);
+    lua_pop(lua_, 1);
+    const double times = number("times", 1, most_factor);
+    const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
+    return {by * times, std::min(by, least) * times, std::min(longest, std::max(by, most) * times)};
   }
 
   Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
