@@ -274,7 +274,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
 
   Report report;
   report.suppressions = states_of(accepted, answers);
-  static_cast<Outcome&>(report) = answers;
+  static_cast<Asked&>(report) = answers;
   timed("rank", [&] {
     std::vector<Estimated> kept, suppressed;
     for (Estimated& f : answers.findings)

@@ -142,8 +142,8 @@ struct Failed {
   std::string rule, error;
 };
 
-/// What rules answered that found nothing to report.
-struct Outcome {
+/// What came of asking rules, besides findings.
+struct Asked {
   std::vector<std::string> clean;  ///< rules that found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
@@ -151,12 +151,12 @@ struct Outcome {
 };
 
 /// What all rules answered, in the rules' order.
-struct Answers : Outcome {
+struct Answers : Asked {
   std::vector<Estimated> findings;
 };
 
 /// The outcome of all rules on one report.
-struct Report : Outcome {
+struct Report : Asked {
   std::vector<Finding> findings;    ///< the best fix first
   std::vector<Finding> suppressed;  ///< which the team accepts, ranked among themselves
   /// Refers to the Analysis. Null if no replay was requested.
