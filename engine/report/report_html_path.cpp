@@ -79,14 +79,14 @@ class FindingsOfPath {
   void look_at(const Finding& f, std::size_t number, const Path& path) {
     std::map<ItemKey, Ns> changed;
     for (const Change& c : f.changes) {
-      const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-      for (const Row row : c.rows) {
-        const auto& on_path = of_calls ? on_path_calls_ : on_path_ops_;
-        if (const auto at = on_path.find(row); at != on_path.end())
-          changed[of_calls ? ItemKey{PathItem::Kind::call, a_.trace.names[a_.trace.calls.name[row]]}
-                           : item_of(a_, row)] += at->second;
-        if (!of_calls && c.kind != Change::Kind::scale && c.kind != Change::Kind::shorten)
-          if (const auto at = latency_of_op_.find(row); at != latency_of_op_.end())
+      for (const Row call : calls_of(c))
+        if (const auto at = on_path_calls_.find(call); at != on_path_calls_.end())
+          changed[{PathItem::Kind::call, a_.trace.names[a_.trace.calls.name[call]]}] += at->second;
+      for (const Row op : ops_of(c)) {
+        if (const auto at = on_path_ops_.find(op); at != on_path_ops_.end())
+          changed[item_of(a_, op)] += at->second;
+        if (!is_one_of<change::Scale, change::Shorten>(c))
+          if (const auto at = latency_of_op_.find(op); at != latency_of_op_.end())
             changed[{PathItem::Kind::launch_latency, ""}] += at->second;
       }
     }
@@ -105,7 +105,7 @@ class FindingsOfPath {
         item.kind == PathItem::Kind::rest || item.longest.length() == 0)
       return false;
     for (const Change& c : f.changes)
-      for (const HostSpan& h : c.host)
+      for (const HostSpan& h : host_of(c))
         if (is_about(h.span, item.longest)) return true;
     return std::any_of(f.evidence.begin(), f.evidence.end(),
                        [&](const Evidence& e) { return is_about(e.span, item.longest); });

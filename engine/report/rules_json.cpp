@@ -17,20 +17,25 @@ Json seen_json(const Rule& r) {
 }
 
 Json rule_json(const Rule& r) {
-  const auto option = [](const auto& one) -> Json {
-    const auto& [name, o] = one;
-    return {{"name", name},
-            {"default", std::visit([](const auto& v) { return Json(v); }, o.value)},
-            {"unit", o.unit},
-            {"doc", o.doc}};
-  };
-  const auto need = [](Source s) { return name_of(s); };
+  Json options = Json::array(), factors = Json::array(), needs = Json::array();
+  for (const auto& [name, o] : r.options) {
+    const Json value = std::visit([](const auto& v) { return Json(v); }, o.value);
+    options.push_back({{"name", name}, {"default", value}, {"unit", o.unit}, {"doc", o.doc}});
+    if (o.range)
+      factors.push_back({{"name", name},
+                         {"by", value},
+                         {"least", o.range->least},
+                         {"most", o.range->most},
+                         {"source", o.range->source}});
+  }
+  for (const Source s : r.needs) needs.push_back(name_of(s));
   return {{"id", r.id},
           {"category", r.category},
           {"title", r.title},
           {"since", r.since},
-          {"needs", json_list(r.needs, need)},
-          {"options", json_list(r.options, option)},
+          {"needs", needs},
+          {"options", options},
+          {"factors", factors},
           {"seen", seen_json(r)},
           {"doc", {{"what", r.what}, {"why", r.why}, {"fix", r.fix}, {"wrong", r.wrong}}}};
 }
@@ -38,7 +43,9 @@ Json rule_json(const Rule& r) {
 }  // namespace
 
 std::string render_rules_json(const std::vector<Rule>& rules) {
-  return Json{{"rules", json_list(rules, rule_json)}}.dump(2) + '\n';
+  Json list = Json::array();
+  for (const Rule& r : rules) list.push_back(rule_json(r));
+  return Json{{"rules", list}}.dump(2) + '\n';
 }
 
 }  // namespace gh

@@ -17,7 +17,7 @@ constexpr const char* rule_template = R"(return {
     share = { default = 0.05, unit = "fraction", doc = "Share of the step from which such copies count. Say where the number comes from." },
   },
   messages = {
-    main = "{count:# copy from the host takes|# copies from the host take} {time:ns} of {each_step} ({share:fraction}).",
+    main = "{count:# copy from the host takes|# copies from the host take} {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {                                     -- the finding's title: what is wrong in this recording
     main = "The GPU waits for {count:# copy|# copies} from the host {a_step}",

@@ -1,3 +1,5 @@
+local broadcast_buffers = require "broadcast_buffers"
+
 return {
   id = "ddp-buffers",
   category = "comm",
@@ -8,7 +10,7 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: time in which the GPU only broadcasts buffers and puts them back, or waits for the host to do so. As for other fixes that are one switch." },
   },
   messages = {
-    main = "Before the loss, {broadcasts:# broadcast sends|# broadcasts send} buffers {a_step} (usually running statistics of normalization). With {copies:# copy that puts|# copies that put} them back, this keeps the GPU from computing for {time:ns} of {each_step} ({share:fraction}); for {idle:ns} of that it waits for the host.",
+    main = "Before the loss, {broadcasts:# broadcast sends|# broadcasts send} buffers {a_step} (usually running statistics of normalization). With {copies:# copy that puts|# copies that put} them back, this keeps the GPU from computing for {time:lost} of {each_step} ({share:fraction}); for {idle:ns} of that it waits for the host.",
   },
   headlines = {
     main = "Buffers are broadcast each {unit} and put back by {copies:# copy|# copies}",
@@ -25,7 +27,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so a broadcast of every step cannot be told from one at the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local broadcasts, copies = trace:broadcast_buffers()
+    local broadcasts, copies = broadcast_buffers(trace)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     if broadcasts:count() < steps or copies:count() < 2 * broadcasts:count() then return {} end
     local rest = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)

@@ -1,3 +1,5 @@
+local gathered_weights = require "gathered_weights"
+
 return {
   id = "fsdp-late-gather",
   category = "comm",
@@ -9,7 +11,7 @@ return {
     won = { default = 0.4, unit = "fraction", doc = "What prefetching saves, as a share of the time in which a late gather runs alone: kernels that then overlap with it have fewer SMs and less memory bandwidth. As for exposed-collective; measured on two H200 with FSDP's own prefetching: 0.36 to 0.49." },
   },
   messages = {
-    main = "{late} of {all} weight gathers {a_step} start only after the previous block has computed, although the gather before was long done: they{held} keep the GPU from computing for {exposed:ns} of {each_step} ({share:fraction}).",
+    main = "{late} of {all} weight gathers {a_step} start only after the previous block has computed, although the gather before was long done: they{held} keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "{late} of {all} weight gathers {a_step} start too late to overlap",
@@ -26,7 +28,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local found = trace:gathered_weights()
+    local found = gathered_weights(trace)
     if found.late:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)

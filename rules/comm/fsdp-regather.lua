@@ -1,3 +1,5 @@
+local gathered_weights = require "gathered_weights"
+
 return {
   id = "fsdp-regather",
   category = "comm",
@@ -9,7 +11,7 @@ return {
     memory = { default = 0.9, unit = "fraction", doc = "How much of the GPU's memory may be in use with all weights kept gathered; the rest is for fragmentation and longer batches." },
   },
   messages = {
-    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:ns} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
+    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:lost} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
   },
   headlines = {
     main = "Weights are gathered again by {again:# gather|# gathers} {a_step}",
@@ -26,7 +28,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local found = trace:gathered_weights()
+    local found = gathered_weights(trace)
     if found.again:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)

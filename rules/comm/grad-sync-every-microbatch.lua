@@ -1,3 +1,5 @@
+local reduced_gradients = require "reduced_gradients"
+
 return {
   id = "grad-sync-every-microbatch",
   category = "comm",
@@ -8,7 +10,7 @@ return {
     share = { default = 0.02, unit = "fraction", doc = "Share of the step that the reductions of all micro-batches but the last take, from which they are checked. Even hidden behind backward they slow its kernels down: two H200 that reduced four times a step spent 36 % of it on this, and saved 18 % by reducing once." },
   },
   messages = {
-    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:ns} of {each_step} ({share:fraction}), {exposed:ns} of it while nothing computes.",
+    main = "Each of {phases} backward passes {a_step} reduces the same gradients{bytes}: all but the last take {early:lost} of {each_step} ({share:fraction}), {exposed:ns} of it while nothing computes.",
   },
   headlines = {
     main = "Gradients are reduced {phases} times {a_step} instead of once",
@@ -25,7 +27,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so several reductions in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local found = trace:reduced_gradients()
+    local found = reduced_gradients(trace)
     if found.phases < 2 or found.early:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local early = found.early:union_ns()

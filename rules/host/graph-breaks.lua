@@ -11,7 +11,7 @@ return {
     breaks = { default = 3, unit = "count", doc = "Runs of eager kernels a step, in addition to one for the loss and one for what comes before the optimizer." },
   },
   messages = {
-    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:ns} of {each_step} ({share:fraction}).",
+    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "The compiled model is broken into {pieces} pieces",
@@ -21,6 +21,10 @@ return {
     why = "torch.compile ends a graph where it meets something it cannot trace: a print, .item(), a branch on a tensor's value, a library without fake kernels. Each break ends fusion, returns to Python, checks guards and starts the next graph; CUDA graphs cannot reach across.",
     fix = "TORCH_LOGS=graph_breaks names the line of each break, torch._dynamo.explain(model)(inputs) counts them, and fullgraph=True makes them errors. Take prints and .item() out of the model (torch._dynamo.config.capture_scalar_outputs for the latter), write branches with torch.where or torch.cond, and wrap foreign kernels in torch.library.custom_op.",
     wrong = "A program that compiles several functions on purpose and leaves the rest eager looks the same; the time is still what the rest takes. Breaks with no eager kernel in between do not show without ranges.",
+  },
+  advice = {
+    { pytorch = "Remove the graph breaks: TORCH_LOGS=graph_breaks names the line of each; torch.compile(fullgraph=True) makes them errors. Take prints, .item() and branches on values out of the model (torch.where, torch.cond), and wrap foreign kernels in torch.library.custom_op." },
+    "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -72,10 +76,6 @@ return {
         { name = "compiled pieces", value = pieces, unit = "count", threshold = options.pieces },
       },
       evidence = idle:evidence { most = 5 },
-      advice = {
-        { pytorch = "Remove the graph breaks: TORCH_LOGS=graph_breaks names the line of each; torch.compile(fullgraph=True) makes them errors. Take prints, .item() and branches on values out of the model (torch.where, torch.cond), and wrap foreign kernels in torch.library.custom_op." },
-        "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
-      },
     } }
   end,
 }

@@ -1,3 +1,5 @@
+local kept_for = require "kept_for"
+
 return {
   id = "kv-concat",
   category = "memory",
@@ -10,8 +12,8 @@ return {
     in_place_ns = { default = 3000, unit = "ns", doc = "How long writing the new entries in place takes instead. Measured on an H200: 3 us." },
   },
   messages = {
-    kept = "Concatenations right before attention, {count} {a_step}, take {time:ns} of {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too little time to have computed what they join. It existed before, and is copied as a whole each time something is added.{where}",
-    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each time something is added. They take {time:ns} of {each_step} ({share:fraction}).{where}",
+    kept = "Concatenations right before attention, {count} {a_step}, take {time:lost} of {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too little time to have computed what they join. It existed before, and is copied as a whole each time something is added.{where}",
+    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each time something is added. They take {time:lost} of {each_step} ({share:fraction}).{where}",
   },
   headlines = {
     kept = "The growing cache is copied {count:# time|# times} {a_step}",
@@ -28,7 +30,7 @@ return {
     local joins = trace:ops { kind = "kernel", name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
     if joins:count() == 0 or joins:quarters() < 3 then return {} end
     local grows = joins:growth "duration_ns"
-    local kept, rest = joins:kept_for(trace:ops { class = "attention_fused" })
+    local kept, rest = kept_for(trace, joins, trace:ops { class = "attention_fused" })
     local message = "main"
     if not grows or grows.rising < options.rising or grows.last <= grows.first then
       joins, grows, message = kept, {}, "kept"

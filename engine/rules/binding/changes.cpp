@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <map>
 
 #include "base/text.hpp"
 #include "rules/binding/crossing.hpp"
@@ -19,96 +19,51 @@ constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
 // Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
-constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
+const std::vector<std::string> of_factor{"by", "least", "most", "factor", "times"};
 
-// Reads one change of a finding's list.
+}  // namespace
+
+// Reads one change of a finding's list: a table with one of change_verbs.
 class ChangeReader {
  public:
   ChangeReader(lua_State* lua, int index)
       : lua_(lua), table_(lua, index, "a change"), c_(context(lua)) {}
 
   Change read() {
-    const std::size_t verb = verb_of();
-    const char* name = change_verbs()[verb].name;
-    change_.kind = static_cast<Change::Kind>(verb);
-    table_.push(name);
+    const ChangeVerb& verb = verb_of_table();
+    verb_ = verb.name;
+    table_.push(verb_);
     // Stays on the stack, and so alive.
-    const Rows& rows = selection_at(lua_, -1, fmt::format("'{}' of a change", name));
-    hold(rows, c_.held.changed_rows);
-    read_factor();
-    change_.gap_ns = static_cast<Ns>(number("gap_ns", 0, longest_gap_ns));
-    if (change_.kind == Change::Kind::pause) {
-      read_pauses(rows);
-    } else {
-      read_rows(rows, name);
-    }
-    if (change_.kind == Change::Kind::shorten) read_stalls(rows);
-    return std::move(change_);
+    rows_ = &selection_at(lua_, -1, fmt::format("'{}' of a change", verb_));
+    hold(*rows_, c_.held.changed_rows);
+    return verb.read(*this);
   }
 
- private:
-  double number(const char* key, double otherwise, double most) {
-    return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
+  // ---- what change_verbs read
+
+  std::vector<Row> ops() { return rows_of(Kind::ops, "operations"); }
+  std::vector<Row> calls() { return rows_of(Kind::calls, "calls"); }
+
+  // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
+  // then takes longer than before. `otherwise`: the best guess of a change that does not say.
+  Factor factor(double otherwise) {
+    const bool is_named = table_.push("factor") != LUA_TNIL;
+    const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
+    const auto read = [&](const char* key, double if_absent) {
+      return std::clamp(from.number(key).value_or(if_absent), 0.0, most_factor);
+    };
+    const double by = read("by", otherwise), least = read("least", by), most = read("most", by);
+    lua_pop(lua_, 1);
+    const double times = number("times", 1, most_factor);
+    const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
+    return {by * times, std::min(by, least) * times, std::min(longest, std::max(by, most) * times)};
   }
 
-  // Counts rows that are about to be copied.
-  void hold(const Rows& rows, std::size_t& held) {
-    charge(lua_, rows.rows.size());
-    held += rows.rows.size();
-    if (held > HeldSelections::most_changed_rows) {
-      throw Error(
-          "changes name too many rows to replay; omit `change` from the findings that save least");
-    }
-  }
-
-  // The index of the one of change_verbs that the table has.
-  std::size_t verb_of() {
-    std::vector<std::string> verbs;
-    for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
-    std::vector<std::string> keys = verbs;
-    keys.insert(keys.end(), std::begin(other_keys), std::end(other_keys));
-    table_.only(keys);
-    const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const std::string& v) { return table_.has(v.c_str()); });
-    if (verb == verbs.end()) {
-      throw Error(
-          fmt::format("a change needs one of {}, with a selection", fmt::join(verbs, ", ")));
-    }
-    return static_cast<std::size_t>(verb - verbs.begin());
-  }
-
-  void read_factor() {
-    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1, most_factor);
-    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
-    change_.factor = {by, std::min(by, least), std::max(by, most)};
-  }
-
-  // Reads the host time that a pause shortens.
-  void read_pauses(const Rows& rows) {
-    if (rows.kind == Kind::calls || rows.kind == Kind::steps) {
-      throw Error(
-          "'pause' takes a selection of ranges, idle time, OS calls, or operations that the host "
-          "waits "
-          "for");
-    }
-    change_.host.reserve(rows.rows.size());
-    rows.rows.each([&](Row r) {
-      change_.host.push_back(
-          {thread_of(c_, rows, r), span_of(c_, rows, r), rows.kind == Kind::idle});
-    });
-  }
-
-  void read_rows(const Rows& rows, const char* verb) {
-    const bool calls = change_.kind == Change::Kind::unblock || change_.kind == Change::Kind::drop;
-    if (rows.kind != (calls ? Kind::calls : Kind::ops)) {
-      throw Error(
-          fmt::format("'{}' takes a selection of {}", verb, calls ? "calls" : "operations"));
-    }
-    change_.rows = rows.rows.list();
-  }
+  Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
 
   // How much of each operation overlaps `stalls`.
-  void read_stalls(const Rows& rows) {
+  change::Shorten shorten() {
+    change::Shorten shorten{ops(), {}};
     std::map<std::size_t, std::vector<Span>> raw;
     std::size_t held = 0;  // only of this change: its copy is freed afterwards
     const auto add = [&](const Rows& s) {
@@ -127,43 +82,123 @@ class ChangeReader {
     }
     TimeSets stalls;
     for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
-    for (const Row op : change_.rows) {
-      const Spans& of_device = set_for(stalls, slot_of(c_, rows, op));
-      change_.cut_ns.push_back(overlap(of_device, c_.trace().span_of(op)));
+    for (const Row op : shorten.ops) {
+      const Spans& of_device = set_for(stalls, slot_of(c_, *rows_, op));
+      shorten.cut_ns.push_back(overlap(of_device, c_.trace().span_of(op)));
     }
+    return shorten;
+  }
+
+  std::vector<HostSpan> host() {
+    if (rows_->kind == Kind::calls || rows_->kind == Kind::steps) {
+      throw Error(
+          "'pause' takes a selection of ranges, idle time, OS calls, or operations that the host "
+          "waits for");
+    }
+    std::vector<HostSpan> host;
+    host.reserve(rows_->rows.size());
+    rows_->rows.each([&](Row r) {
+      host.push_back({thread_of(c_, *rows_, r), span_of(c_, *rows_, r), rows_->kind == Kind::idle});
+    });
+    return host;
+  }
+
+ private:
+  const ChangeVerb& verb_of_table() {
+    const std::vector<ChangeVerb>& verbs = change_verbs();
+    const auto verb = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const ChangeVerb& v) { return table_.has(v.name); });
+    std::vector<std::string> keys;
+    if (verb != verbs.end()) {
+      keys = verb->keys;
+      keys.emplace_back(verb->name);
+    } else {
+      for (const ChangeVerb& v : verbs) keys.emplace_back(v.name);
+    }
+    table_.only(keys);
+    if (verb != verbs.end()) return *verb;
+    throw Error(fmt::format("a change needs one of {}, with a selection", fmt::join(keys, ", ")));
+  }
+
+  double number(const char* key, double otherwise, double most) {
+    return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
+  }
+
+  // Counts rows that are about to be copied.
+  void hold(const Rows& rows, std::size_t& held) {
+    charge(lua_, rows.rows.size());
+    held += rows.rows.size();
+    if (held > HeldSelections::most_changed_rows) {
+      throw Error(
+          "changes name too many rows to replay; omit `change` from the findings that save least");
+    }
+  }
+
+  std::vector<Row> rows_of(Kind kind, const char* what) {
+    if (rows_->kind != kind) throw Error(fmt::format("'{}' takes a selection of {}", verb_, what));
+    return rows_->rows.list();
   }
 
   lua_State* lua_;
   LuaTable table_;
   Context& c_;
-  Change change_;
+  const char* verb_ = "";
+  const Rows* rows_ = nullptr;
 };
 
-}  // namespace
 }  // namespace binding
 
 const std::vector<ChangeVerb>& change_verbs() {
+  using Reader = binding::ChangeReader;
   static const std::vector<ChangeVerb> verbs{
       {"remove",
+       {},
+       [](Reader& r) -> Change { return change::Remove{r.ops()}; },
        "Removes operations, with the calls that launched them and the host's work for "
        "these."},
       {"scale",
+       binding::of_factor,
+       [](Reader& r) -> Change {
+         return change::Scale{r.ops(), r.factor(1)};
+       },
        "Operations take `by` of their recorded time. If two changes scale the same operation, the "
        "smaller factor counts."},
       {"shorten",
+       {"stalls"},
+       [](Reader& r) -> Change { return r.shorten(); },
        "Operations lose the time in which they overlap `stalls`, a selection or a list of "
        "selections: kernels without their page faults."},
       {"fuse",
+       binding::of_factor,
+       [](Reader& r) -> Change {
+         return change::Fuse{r.ops(), r.factor(1)};
+       },
        "Every uninterrupted run of these operations on a stream becomes one kernel, which takes "
-       "`by` "
-       "of the longest of them."},
+       "`by` of the longest of them."},
       {"graph",
+       {"gap_ns"},
+       [](Reader& r) -> Change {
+         return change::Graph{r.ops(), r.gap_ns()};
+       },
        "Operations follow each other `gap_ns` apart without separate launches, as in a CUDA "
        "graph or a loop inside one kernel."},
-      {"overlap", "Operations queue on a separate stream; nothing waits for them within the step."},
-      {"unblock", "Calls no longer wait for the GPU."},
-      {"drop", "Removes calls, with the host's work for them."},
+      {"overlap",
+       {},
+       [](Reader& r) -> Change { return change::Overlap{r.ops()}; },
+       "Operations queue on a separate stream; nothing waits for them within the step."},
+      {"unblock",
+       {},
+       [](Reader& r) -> Change { return change::Unblock{r.calls()}; },
+       "Calls no longer wait for the GPU."},
+      {"drop",
+       {},
+       [](Reader& r) -> Change { return change::Drop{r.calls()}; },
+       "Removes calls, with the host's work for them."},
       {"pause",
+       binding::of_factor,
+       [](Reader& r) -> Change {
+         return change::Pause{r.host(), r.factor(0)};
+       },
        "Host time takes `by` of its recorded time (0 by default): time in ranges or OS calls; with "
        "idle time, the whole pause between two CUDA calls if this is most of its idle time "
        "(otherwise, and inside a call, only the idle time itself); with operations, the time for "
