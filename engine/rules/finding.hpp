@@ -83,6 +83,11 @@ struct Finding {
 
   std::string confidence = "high";  ///< high, medium, low
   std::vector<std::string> advice;  ///< the most important first
+  /// Message and advice as the rule wrote them, with code between backticks, for the page.
+  struct Marked {
+    std::string message;
+    std::vector<std::string> advice;
+  } marked;
   std::vector<Metric> metrics;
   std::vector<Evidence> evidence;  ///< the worst first
   std::vector<ConcernedLayer>
@@ -98,6 +103,9 @@ std::string fingerprint(const Finding& finding);
 /// What to do, in a few words: the first advice up to its first ": " or ". ", without a full stop.
 /// "" where there is none.
 std::string short_fix(const Finding& finding);
+/// The advice, and the short fix, with code between backticks where the rule has marked it.
+const std::vector<std::string>& marked_advice(const Finding& finding);
+std::string marked_short_fix(const Finding& finding);
 /// The program's own rules say it in no more letters.
 inline constexpr std::size_t most_short_fix_letters = 60;
 
@@ -106,6 +114,7 @@ inline constexpr std::size_t most_short_fix_letters = 60;
 struct NotChecked {
   std::string rule, reason, record_with;
   bool not_recorded = false;
+  std::string marked_record_with = "";  ///< with code between backticks, for the page
 };
 struct Failed {
   std::string rule, error;

@@ -29,11 +29,12 @@ FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
   }
   const LuaTable data(lua, -1, "'data' of a finding");
   FilledMessage message = filled_message(pattern->second, data, analysis, step);
-  f.message = message.text;
+  f.marked.message = message.text;
+  f.message = plain_sentence(message.text);
   const auto headline = rule.headlines.find(name);
   f.title = headline == rule.headlines.end()
                 ? rule.title
-                : filled_message(headline->second, data, analysis, step).text;
+                : plain_sentence(filled_message(headline->second, data, analysis, step).text);
   lua_pop(lua, 1);
   return message;
 }
@@ -154,7 +155,8 @@ Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const Rule
     if (!settings.severity) f.severity = Severity::note;
   }
   f.severity_alone = f.severity;
-  f.advice = advice_for(lua, t, analysis, step);
+  f.marked.advice = advice_for(lua, t, analysis, step);
+  for (const std::string& advice : f.marked.advice) f.advice.push_back(plain_sentence(advice));
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
   f.fingerprint = fingerprint(f);
