@@ -183,11 +183,16 @@ std::string writing_rules_page() {
   // The engine's own description of it.
   s += std::string(literal_trace_example()) +
        "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";
+  std::string deprecated;
   for (const ApiEntry& e : api_entries())
-    s += fmt::format("| `{}` | {} | {} |\n", e.name,
-                     *e.signature ? "`" + cell_text(e.signature) + "`" : "", cell_text(e.doc));
-  s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group` and `top` take, and what a "
-       "row of `top` has.\n\n| field | | of | "
+    (e.deprecated ? deprecated : s) += fmt::format(
+        "| `{}` | {} | {} |\n", e.name, *e.signature ? "`" + cell_text(e.signature) + "`" : "",
+        cell_text(e.deprecated ? fmt::format("{}: {}", e.deprecated, e.doc) : e.doc));
+  s += "\n## Deprecated\n\nThese still work, and go with the next release. A rule of yours that "
+       "uses one is named on standard error.\n\n| | | instead |\n|---|---|---|\n" +
+       deprecated;
+  s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group`, `top`, `keep`, `alike`, "
+       "`pair` and `gaps` take, and what a row of `top` has.\n\n| field | | of | "
        "|\n|---|---|---|---|\n";
   for (const FieldDoc& f : field_docs())
     s += fmt::format("| `{}` | {} | {} | {} |\n", f.name, f.is_number ? "number" : "text", f.rows,

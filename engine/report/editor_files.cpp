@@ -63,6 +63,7 @@ std::string editor_stubs() {
   for (const ApiEntry& e : api_entries()) {
     if (is_plain_lua(e)) continue;
     s += fmt::format("\n--- {}\n--- {}\n", e.doc, e.signature);
+    if (e.deprecated) s += fmt::format("---@deprecated {}\n", e.deprecated);
     std::string names;
     for (const std::string& p : parameters(e.signature)) {
       s += fmt::format("---@param {} any\n", p);

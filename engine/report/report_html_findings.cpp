@@ -162,7 +162,7 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
                        page.analysis.words().noun);
   const std::string doubt =
       f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
-  out += prose_paragraph(page.cut(with_code_marked(f.message, f.marked.message)) + doubt, false);
+  out += prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt, false);
   if (const std::string text = concerned_layers_text(f); !text.empty())
     out += element("p", "In " + page.cut(text) + '.');
   if (const std::string text = prediction_text(f); !text.empty())

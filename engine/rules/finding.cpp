@@ -46,12 +46,12 @@ std::string short_fix(const Finding& finding) {
   return fix;
 }
 
-const std::vector<std::string>& marked_advice(const Finding& finding) {
+const std::vector<std::string>& marked_advice(const Said& finding) {
   const bool marked = finding.marked.advice.size() == finding.advice.size();
   return marked ? finding.marked.advice : finding.advice;
 }
 
-std::string marked_short_fix(const Finding& finding) {
+std::string marked_short_fix(const Said& finding) {
   const std::string fix = short_fix(finding);
   if (fix.empty()) return fix;
   const std::string& advice = marked_advice(finding).front();

@@ -8,6 +8,7 @@
 #include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "rules/advice.hpp"
+#include "rules/binding.hpp"
 #include "rules/lua_table.hpp"
 #include "rules/rule.hpp"
 #include "rules/sandbox.hpp"
@@ -151,10 +152,14 @@ void read_rule(lua_State* lua, Rule& rule) {
     throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
 }
 
+// Whether a file below a folder of rules is one, neither its test nor a library.
+bool is_rule(std::string_view path) {
+  return !path.ends_with(".test.lua") && !path.ends_with(library_suffix);
+}
+
 std::vector<fs::path> rule_files(const fs::path& directory, const std::string& shown_as) {
   std::vector<fs::path> files = files_below(directory, ".lua", shown_as);
-  std::erase_if(
-      files, [](const fs::path& path) { return path.filename().string().ends_with(".test.lua"); });
+  std::erase_if(files, [](const fs::path& path) { return !is_rule(path.string()); });
   if (files.empty()) throw Error(fmt::format("{}: contains no rules (*.lua)", shown_as));
   return files;
 }
@@ -185,7 +190,7 @@ Rule load_rule(std::string source, const std::string& path) try {
 std::vector<Rule> own_rules() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_files())
-    if (file.path.starts_with("rules/") && !file.path.ends_with(".test.lua"))
+    if (file.path.starts_with("rules/") && is_rule(file.path))
       rules.push_back(load_rule(std::string(file.text), std::string(file.path)));
   sort_by_id(rules);
   return rules;
@@ -201,6 +206,8 @@ std::vector<Rule> rules_in(const fs::path& directory, const std::string& said) {
 
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes) {
   for (Rule& rule : added) {
+    for (const std::string& note : deprecations(rule.source))
+      notes.push_back(fmt::format("{}: {}", rule.path, note));
     const auto same =
         std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == rule.id; });
     if (same == rules.end()) {

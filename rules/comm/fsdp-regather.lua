@@ -1,3 +1,5 @@
+local gathered_weights = require "gathered_weights"
+
 return {
   id = "fsdp-regather",
   category = "comm",
@@ -26,7 +28,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local found = trace:gathered_weights()
+    local found = gathered_weights(trace)
     if found.again:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)

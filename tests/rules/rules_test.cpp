@@ -8,8 +8,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "base/embedded.hpp"
 #include "read/read.hpp"
+#include "rules/binding.hpp"
 #include "rules/rule_test.hpp"
+#include "rules/sandbox.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
 
@@ -254,6 +257,20 @@ TEST_CASE("rules: the built-in rules are complete") {
     CHECK(ids.contains(id));
 }
 
+TEST_CASE("rules: the program's own use nothing that is deprecated") {
+  std::size_t files = 0, libraries = 0;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with("rules/")) continue;
+    CHECK_MESSAGE(deprecations(std::string(file.text)).empty(), std::string(file.path));
+    ++files;
+    libraries += file.path.ends_with(library_suffix);
+  }
+  CHECK(files > 100);
+  CHECK(libraries == library_names().size());
+  CHECK(deprecations("trace:kept_for_later()").empty());
+  CHECK(deprecations("a:kept_for(b) c:kept_for(d)").size() == 1);
+}
+
 TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   const TempDir dir;
   CHECK(contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
@@ -261,6 +278,7 @@ TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   std::filesystem::create_directory(dir / "sub");
   write_file(dir / "sub/one.lua", rule_source("return {}", "one"));
   write_file(dir / "sub/one.test.lua", "return {}");
+  write_file(dir / "sub/one.lib.lua", "return {}");
   write_file(dir / "two.lua", rule_source("return {}", "two"));
   CHECK(rules_in(dir / "", "--rules").size() == 2);
   write_file(dir / "three.lua", "return { id = ");
@@ -521,35 +539,32 @@ TEST_CASE("rules: other kernels end a run, and the longest kernel of each run is
 }
 
 TEST_CASE("rules: the order of findings is total") {
-  std::vector<Finding> f(6);
-  f[0].rule = "b";
-  f[0].recoverable_fraction = 0.1;
-  f[1].rule = "a";
-  f[1].recoverable_fraction = 0.1;
-  f[1].subject = "y";
-  f[2].rule = "a";
-  f[2].recoverable_fraction = 0.1;
-  f[2].subject = "x";
-  f[3].rule = "z";
-  f[3].recoverable_fraction = 0.9;
-  f[4].rule = "v";
-  f[4].voids = true;
-  f[5].rule = "a";
-  f[5].recoverable_fraction = 0.1;
-  f[5].subject = "x";
-  f[5].message = "m";
-  const auto ranked = [](std::vector<Finding> v) {
-    rank(v);
-    std::string s;
-    for (const Finding& x : v) s += x.rule + x.subject + x.message + " ";
-    return s;
+  struct Sample {
+    std::string rule, subject, text;
+    double fraction;
+    bool voids = false;
   };
-  CHECK(ranked(f) == "v z ax axm ay b ");
+  std::vector<Estimated> findings;
+  for (const Sample& sample :
+       {Sample{"b", "", "", 0.1}, Sample{"a", "y", "", 0.1}, Sample{"a", "x", "", 0.1},
+        Sample{"z", "", "", 0.9}, Sample{"v", "", "", 0, true}, Sample{"a", "x", "m", 0.1}}) {
+    Estimated f;
+    f.rule = sample.rule;
+    f.subject = sample.subject;
+    f.text = sample.text;
+    f.alone_fraction = sample.fraction;
+    f.voids = sample.voids;
+    findings.push_back(f);
+  }
   std::vector<std::size_t> order{0, 1, 2, 3, 4, 5};
   do {
-    std::vector<Finding> shuffled;
-    for (const std::size_t i : order) shuffled.push_back(f[i]);
-    REQUIRE(ranked(shuffled) == "v z ax axm ay b ");
+    std::vector<Placed> shuffled;
+    for (const std::size_t i : order)
+      shuffled.push_back({&findings[i], standing_alone(findings[i])});
+    std::string s;
+    for (const Placed& p : ranked(shuffled))
+      s += p.finding->rule + p.finding->subject + p.finding->text + " ";
+    REQUIRE(s == "v z ax axm ay b ");
   } while (std::next_permutation(order.begin(), order.end()));
 }
 

@@ -2,9 +2,8 @@
 // those that exchange messages.
 #include <algorithm>
 #include <map>
-#include <numeric>
 
-#include "analysis/meetings.hpp"
+#include "analysis/detect/late_devices.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
@@ -155,6 +154,22 @@ std::pair<std::vector<Row>, Ns> kernels_of(const Context& c, std::uint32_t strea
 
 }  // namespace
 
+int late_devices(lua_State* lua, const Context& c) {
+  if (c.analysis.devices.size() > 1) charge(lua, c.trace().ops.size() / 2);
+  NewList list(lua);
+  for (LateDevice& late : find_late_devices(c.analysis)) {
+    lua_newtable(lua);
+    set_number(lua, "device", static_cast<double>(c.ordinal(late.slot)));
+    set_number(lua, "late_ns", static_cast<double>(late.ns));
+    set_number(lua, "exposed_ns", static_cast<double>(late.exposed_ns));
+    set_integer(lua, "count", static_cast<std::int64_t>(late.own.size()));
+    set_rows(lua, "own", {Kind::ops, RowSet(std::move(late.own))});
+    set_rows(lua, "waited", {Kind::ops, RowSet(std::move(late.waited))});
+    list.append();
+  }
+  return 1;
+}
+
 int stream_turns(lua_State* lua, const Context& c) {
   constexpr std::size_t most_pairs = 8;
   const Trace& t = c.trace();
@@ -225,61 +240,6 @@ int devices_in_turn(lua_State* lua, const Context& c) {
     set_number(lua, "together_ns", static_cast<double>(together_ns(busy)));
     set_rows(lua, "idle", {Kind::idle, std::move(idle).set()});
     set_rows(lua, "copies", {Kind::ops, std::move(copies).set()});
-    list.append();
-  }
-  return 1;
-}
-
-int waits(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("'waits' needs a selection of operations");
-  const Trace& t = c.trace();
-  struct Waited {
-    std::vector<Span> waits;
-    std::vector<Row> rows;
-  };
-  std::map<std::size_t, Waited> by_slot;
-  std::vector<std::size_t> leads_to(
-      c.analysis.devices.size());  // of devices that meet, to the first
-  std::iota(leads_to.begin(), leads_to.end(), 0);
-  const auto first_of = [&](std::size_t slot) {
-    while (leads_to[slot] != slot) slot = leads_to[slot] = leads_to[leads_to[slot]];
-    return slot;
-  };
-  if (!asked.rows.empty()) {
-    const RowBits wanted(asked.rows, t.ops.size());
-    for (const Meeting& members : meetings(c.analysis, 0, static_cast<Row>(t.ops.size()))) {
-      Ns last = 0;
-      for (const Row op : members) last = std::max(last, t.ops.start[op]);
-      for (const Row op : members) {
-        if (!wanted.holds(op)) continue;
-        const std::size_t slot = c.slot_of_stream[t.ops.stream[op]],
-                          met = c.slot_of_stream[t.ops.stream[members.front()]];
-        if (slot != no_slot && met != no_slot) leads_to[first_of(slot)] = first_of(met);
-        Waited& w = by_slot[slot];
-        w.waits.push_back({t.ops.start[op], last});
-        w.rows.push_back(op);
-      }
-    }
-  }
-  NewList list(lua);
-  for (auto& [slot, w] : by_slot) {
-    if (slot == no_slot) continue;
-    std::vector<Span> raw;
-    c.analysis.each_op_in_steps(slot, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && c.analysis.kernel_class(op) != "collective")
-        raw.push_back(t.span_of(op));
-    });
-    const Spans waiting = united(std::move(w.waits)), computing = united(std::move(raw));
-    std::sort(w.rows.begin(), w.rows.end());
-    lua_newtable(lua);
-    set_number(lua, "device", static_cast<double>(c.ordinal(slot)));
-    set_number(lua, "wait_ns", static_cast<double>(total(waiting) - overlap(waiting, computing)));
-    set_rows(lua, "rows", {Kind::ops, RowSet(std::move(w.rows))});
-    const auto together =
-        std::count_if(by_slot.begin(), by_slot.end(), [&, slot = slot](const auto& other) {
-          return other.first != no_slot && first_of(other.first) == first_of(slot);
-        });
-    set_integer(lua, "together", together);
     list.append();
   }
   return 1;
