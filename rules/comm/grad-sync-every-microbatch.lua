@@ -1,5 +1,3 @@
-local reduced_gradients = require "reduced_gradients"
-
 return {
   id = "grad-sync-every-microbatch",
   category = "comm",
@@ -27,7 +25,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so several reductions in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
     end
-    local found = reduced_gradients(trace)
+    local found = require "reduced_gradients"(trace)
     if found.phases < 2 or found.early:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local early = found.early:union_ns()
