@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
-#include "rules/worth.hpp"
+#include "rules/standing.hpp"
 
 namespace gh {
 namespace {
@@ -279,7 +279,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
                [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
   // Which of two findings has what they share may change from run to run.
-  for (Finding& f : c.findings) take_alone(f);
+  for (Finding& f : c.findings) static_cast<Standing&>(f) = standing_alone(f);
   c.rules = outcomes_of(report, rules, settings);
   return c;
 }

@@ -44,16 +44,24 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
       "source.\n\n",
       seen_text(rule));
   s += example(rule, fixtures);
-  if (!rule.options.empty()) {
+  std::string options, factors;
+  for (const auto& [name, o] : rule.options)
+    (o.range ? factors : options) +=
+        o.range ? fmt::format("| `{}` | {} | {:.4g} to {:.4g} | {} {} |\n", name,
+                              option_text(o.value), o.range->least, o.range->most, o.doc,
+                              o.range->source)
+                : fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(o.value), o.unit, o.doc);
+  if (!options.empty())
     s += fmt::format(
         "## Options\n\nIn `gh-advise.toml` under `[rule.{}]`.\n\n| option | default | unit | "
-        "|\n|---|---|---|---|\n",
-        rule.id);
-    for (const auto& [name, option] : rule.options)
-      s += fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(option.value), option.unit,
-                       option.doc);
-    s += '\n';
-  }
+        "|\n|---|---|---|---|\n{}\n",
+        rule.id, options);
+  if (!factors.empty())
+    s += fmt::format(
+        "## Factors of its forecast\n\nUnless it says otherwise, the time that remains, relative to "
+        "what was recorded. Each is set as an option is.\n\n| factor | | range | "
+        "|\n|---|---|---|---|\n{}\n",
+        factors);
   if (!rule.needs.empty()) {
     s += "## Needs\n\n";
     for (const Source source : rule.needs)

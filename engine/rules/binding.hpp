@@ -40,7 +40,7 @@ const std::vector<FieldDoc>& field_docs();
 
 /// What a rule that runs after the others knows about them.
 struct OtherRules {
-  std::vector<Finding> found;
+  std::vector<const Estimated*> found;
   std::set<std::string> asked;  ///< ids of the rules that ran, including its own
 };
 

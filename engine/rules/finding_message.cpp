@@ -61,7 +61,9 @@ FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
                              const Analysis& analysis, const StepTime& step) {
   FilledMessage out;
   for (std::size_t at = 0;;) {
-    const std::size_t open = pattern.find('{', at);
+    std::size_t open = pattern.find('{', at);
+    while (open != std::string::npos && pattern.compare(open, 2, "{ ") == 0)
+      open = pattern.find('{', open + 1);
     out.text += std::string_view(pattern).substr(at, open - at);
     // Without this limit, a text of thousands of placeholders could become as long as all of them
     // together.

@@ -7,6 +7,7 @@
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "rules/advice.hpp"
 #include "rules/binding.hpp"
 #include "rules/lua_table.hpp"
 #include "rules/rule.hpp"
@@ -57,6 +58,24 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
     });
   lua_pop(lua, 1);
   return options;
+}
+
+// The factors of the rule's forecasts. Each may be set as an option is.
+void read_factors(lua_State* lua, const LuaTable& table, Rule& rule) {
+  if (table.push("factors") != LUA_TNIL)
+    LuaTable(lua, -1, rule.path + ": 'factors'").each_pair([&](const std::string& name, int index) {
+      const LuaTable f(lua, index, fmt::format("{}: factor '{}'", rule.path, name));
+      f.only({"by", "least", "most", "doc", "source"});
+      const auto by = f.number("by");
+      if (!by) throw Error(fmt::format("{} needs 'by', a number", f.where()));
+      const FactorRange range{f.number("least").value_or(*by), f.number("most").value_or(*by),
+                              f.lines("source")};
+      if (range.least > *by || range.most < *by)
+        throw Error(fmt::format("{}: 'by' is not between 'least' and 'most'", f.where()));
+      if (!rule.options.emplace(name, RuleOption{*by, "fraction", f.lines("doc"), range}).second)
+        throw Error(fmt::format("{} has the name of an option", f.where()));
+    });
+  lua_pop(lua, 1);
 }
 
 // The table of templates at the top of Lua's stack.
@@ -112,7 +131,7 @@ void read_rule(lua_State* lua, Rule& rule) {
   if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file must return one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
   t.only({"id", "category", "title", "since", "needs", "options", "messages", "headlines", "doc",
-          "warning_at", "after_others", "evaluate"});
+          "warning_at", "after_others", "factors", "advice", "evaluate"});
   rule.id = t.text("id");
   rule.category = t.text("category");
   rule.title = t.text("title");
@@ -122,11 +141,13 @@ void read_rule(lua_State* lua, Rule& rule) {
         "{}: 'id' and 'category' may have only lower-case letters, digits and '-'", path));
   rule.needs = read_needs(t, path);
   rule.options = read_options(lua, t, path);
+  read_factors(lua, t, rule);
   rule.messages = read_messages(lua, t, path);
   rule.headlines = read_headlines(lua, t, rule);
   read_doc(lua, t, rule);
   rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
   rule.after_others = t.truth("after_others");
+  check_advice(lua, t);
   if (t.push("evaluate") != LUA_TFUNCTION)
     throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
 }

@@ -236,7 +236,8 @@ std::string mismatch(const Expected& expected, const Finding& f) {
       {"message", expected.message, f.message},
       {"confidence", expected.confidence, f.confidence},
       {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()},
-      {"follows_from", expected.follows_from, f.follows_from}};
+      // Ranking drops a root that is not among the findings, and a test asks one rule alone.
+      {"follows_from", expected.follows_from, f.root}};
   for (const auto& [key, glob, actual] : texts)
     if (!glob.empty() && !glob_match(glob, actual)) return fmt::format("{} '{}'", key, glob);
   if (!expected.worth) return "";
@@ -264,7 +265,7 @@ std::string snapshot_mismatch(const Report& report, const std::string& name, Sna
 }
 
 // What breaks the style of the program's own rules in the short report, or "".
-std::string style_mismatch(const Finding& f) {
+std::string style_mismatch(const Said& f) {
   if (f.title.ends_with('.') || display_width(f.title) > most_headline_letters)
     return fmt::format("a title of at most {} letters without a full stop, not '{}'",
                        most_headline_letters, f.title);
@@ -291,19 +292,6 @@ std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapsh
   const bool met = report.failed.empty() && report.findings.empty() &&
                    report.not_checked.empty() == (c.outcome == "clean");
   return met ? "" : c.outcome;
-}
-
-bool expects_root(const Case& c) {
-  return std::any_of(c.findings.begin(), c.findings.end(),
-                     [](const Expected& e) { return !e.follows_from.empty(); });
-}
-
-// Ranking drops a root that is not among the findings, and a test asks one rule alone: takes what
-// each finding follows from by the rule's own word.
-void name_roots(const Report& asked, Report& report) {
-  for (Finding& f : report.findings)
-    for (const Finding& said : asked.findings)
-      if (said.subject == f.subject) f.follows_from = said.follows_from;
 }
 
 RuleSettings settings_of(const Case& c, const Rule& rule) {
@@ -372,9 +360,7 @@ class RuleTest {
     const Analysis analysis(trace_of(c, options_.fixtures), Classes(), {});
     const Facts facts(analysis);
     const std::map<std::string, RuleSettings> settings{{rule.id, settings_of(c, rule)}};
-    Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
-    if (expects_root(c))
-      name_roots(ask_rules({rule}, analysis, facts, settings, report.replay), report);
+    const Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
     std::string wrong = case_mismatch(c, report, snapshots, options_.update);
     if (wrong.empty() && is_own_) wrong = style_mismatch(report);
     if (wrong.empty())

@@ -22,6 +22,16 @@ return {
     fix = "Training: one autocast context around all micro-batches of a step, or parameters in BF16 with FP32 state in the optimizer (FSDP's MixedPrecision casts once a step). Inference: model.to(torch.bfloat16), no autocast.",
     wrong = "With activation checkpointing weights are cast a second time in backward, which a context around the step does not change. Programs without two casts in a row before a product are not judged.",
   },
+  advice = {
+    {
+      pytorch = {
+        training = "Use one torch.autocast context for all micro-batches: around the whole step it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
+        cuda = "Store the weights in half precision: once, with model.to(torch.bfloat16), without autocast.",
+      },
+      cuda = "Cast each weight once, after it has changed: and keep the copy.",
+    },
+    { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: MixedPrecision(param_dtype=torch.bfloat16)." } },
+  },
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_half", "gemv" } }
     if products:count() == 0 then return nil, "no product ran in half precision", "" end
@@ -89,16 +99,6 @@ return {
       confidence = "medium",
       metrics = { { name = "repeated casts of weights", value = share, unit = "fraction", threshold = options.share } },
       evidence = weights:evidence { most = 4 },
-      advice = {
-        {
-          pytorch = {
-            training = "Use one torch.autocast context for all micro-batches: around the whole step it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
-            cuda = "Store the weights in half precision: once, with model.to(torch.bfloat16), without autocast.",
-          },
-          cuda = "Cast each weight once, after it has changed: and keep the copy.",
-        },
-        { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: MixedPrecision(param_dtype=torch.bfloat16)." } },
-      },
     } }
   end,
 }

@@ -23,6 +23,13 @@ return {
     fix = "Move what the other thread does to a separate process (multiprocessing, DataLoader workers), or into code that releases the lock (NumPy, PyTorch, a C extension). A shorter sys.setswitchinterval makes the pieces shorter. Python 3.13 and later can be built without the lock.",
     wrong = "Threads that wait for each other on purpose, through a lock of the program, look the same if Python's lock itself was not recorded.",
   },
+  advice = {
+    {
+      pytorch = "Move the other thread's work to a separate process: multiprocessing or DataLoader workers. Or move it into code that releases the lock (NumPy, PyTorch, a C extension).",
+      cuda = "Move the other thread's work to a separate process: multiprocessing. Or move it into code that releases the lock (NumPy, a C extension).",
+    },
+    "If it has to stay a thread: sys.setswitchinterval(0.0005) makes it release the lock ten times as often.",
+  },
   evaluate = function(trace, options)
     if not trace:is "python" and not trace:available "python_lock" then
       return {}
@@ -36,9 +43,9 @@ return {
       if known or (trace:available "cpu_stretches" and trace:available "os_calls") then return {} end
       return nil, "neither Python's lock nor context switches were recorded", record_with
     end
-    local doing = pauses:doing(0.5)
+    local doing = pauses:doing(1 / 2)
     known = (trace:fact "host.python_lock_fraction" or 0) > 0
-    local once = trace:fact "steps.found" == 0 and pauses:quarters() < 3
+    local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     return { {
       subject = "lock",
       message = known and "recorded" or trace:available "cpu_stretches" and "inferred" or "woken",
@@ -49,13 +56,6 @@ return {
       confidence = known and "high" or "medium",
       metrics = { { name = "idle while the launching thread waits for Python's lock", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
-      advice = {
-        {
-          pytorch = "Move the other thread's work to a separate process: multiprocessing or DataLoader workers. Or move it into code that releases the lock (NumPy, PyTorch, a C extension).",
-          cuda = "Move the other thread's work to a separate process: multiprocessing. Or move it into code that releases the lock (NumPy, a C extension).",
-        },
-        "If it has to stay a thread: sys.setswitchinterval(0.0005) makes it release the lock ten times as often.",
-      },
     } }
   end,
 }

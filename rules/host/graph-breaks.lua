@@ -22,6 +22,10 @@ return {
     fix = "TORCH_LOGS=graph_breaks names the line of each break, torch._dynamo.explain(model)(inputs) counts them, and fullgraph=True makes them errors. Take prints and .item() out of the model (torch._dynamo.config.capture_scalar_outputs for the latter), write branches with torch.where or torch.cond, and wrap foreign kernels in torch.library.custom_op.",
     wrong = "A program that compiles several functions on purpose and leaves the rest eager looks the same; the time is still what the rest takes. Breaks with no eager kernel in between do not show without ranges.",
   },
+  advice = {
+    { pytorch = "Remove the graph breaks: TORCH_LOGS=graph_breaks names the line of each; torch.compile(fullgraph=True) makes them errors. Take prints, .item() and branches on values out of the model (torch.where, torch.cond), and wrap foreign kernels in torch.library.custom_op." },
+    "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
+  },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     if not trace:is "pytorch" then return {} end
@@ -72,10 +76,6 @@ return {
         { name = "compiled pieces", value = pieces, unit = "count", threshold = options.pieces },
       },
       evidence = idle:evidence { most = 5 },
-      advice = {
-        { pytorch = "Remove the graph breaks: TORCH_LOGS=graph_breaks names the line of each; torch.compile(fullgraph=True) makes them errors. Take prints, .item() and branches on values out of the model (torch.where, torch.cond), and wrap foreign kernels in torch.library.custom_op." },
-        "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
-      },
     } }
   end,
 }

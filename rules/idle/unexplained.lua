@@ -19,6 +19,10 @@ local exposed = {
     rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
 }
 
+local constants = {
+  named = 3,  -- causes in the message about several
+}
+
 return {
   id = "unexplained",
   category = "idle",
@@ -46,6 +50,9 @@ return {
     fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
+  advice = {
+    "Look at these stretches in the timeline: what ended just before the GPU went on?",
+  },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found, spoken = trace:fact "steps.found" == 1, {}
@@ -60,7 +67,7 @@ return {
     local findings = {}
     local function add(subject, message, what, brief, names, rows, time)
       -- Without steps, what does not go on all through the recording may be the program's start.
-      local once = not found and rows:quarters() < 3
+      local once = not found and not rows:throughout()
       findings[#findings + 1] = {
         subject = subject,
         message = message,
@@ -71,7 +78,6 @@ return {
         confidence = "medium",
         metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
         evidence = rows:evidence { most = 5 },
-        advice = { "Look at these stretches in the timeline: what ended just before the GPU went on?" },
       }
     end
     -- What most of the time has in common.
@@ -107,7 +113,7 @@ return {
     if #small > 1 and rest:union_ns() >= options.share * total then
       table.sort(parts, function(a, b) return a.share > b.share end)
       local names = {}
-      for i = 1, math.min(3, #parts) do names[i] = parts[i].text end
+      for i = 1, math.min(constants.named, #parts) do names[i] = parts[i].text end
       add("several causes", "several", "", "", table.concat(names, "; "), rest, rest:union_ns())
       findings[#findings].at_most = "note"
     end
@@ -115,7 +121,7 @@ return {
     for _, part in ipairs(exposed) do
       if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
         local rows = part.rows(trace)
-        local shown = rows:exposed(kernels:minus(rows), 0.5)
+        local shown = rows:exposed(kernels:minus(rows), 1 / 2)
         local time = rows:exposed_ns(kernels:minus(rows))
         add(part.subject, "exposed", part.what, part.short, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
         -- Of what hides for the most part, only the ends are exposed.

@@ -19,6 +19,14 @@ return {
     fix = "Warm up first: run every kernel and every shape once, then time, record or serve. CUDA_MODULE_LOADING=EAGER loads all code when the program starts; cuModuleGetFunction, or cudaFuncGetAttributes, loads one kernel early. Record after the warm-up (--capture-range=cudaProfilerApi).",
     wrong = "A program that runs once has to load its code once. Loading in the first recorded step is what warm-up is for.",
   },
+  advice = {
+    {
+      training = "Warm up with every shape before timing: run a few steps first, and record after them.",
+      inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
+      cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
+    },
+    "Or load all code at the start: CUDA_MODULE_LOADING=EAGER.",
+  },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:idle { cause = "loading" }
@@ -43,14 +51,6 @@ return {
       at_most = "warning",  -- code is loaded once, whatever the share of a short recording
       metrics = { { name = "idle while loading code", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
-      advice = {
-        {
-          training = "Warm up with every shape before timing: run a few steps first, and record after them.",
-          inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
-          cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
-        },
-        "Or load all code at the start: CUDA_MODULE_LOADING=EAGER.",
-      },
     } }
   end,
 }

@@ -479,17 +479,19 @@ TEST_CASE("replay: steps with different token counts are compared per token") {
 }
 
 TEST_CASE("replay: the fix of a root cause may also cure its consequences") {
-  std::vector<Finding> findings(2);
-  findings[0].rule = "root";
-  findings[0].predicted = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
-  findings[1].rule = "sign";
-  findings[1].follows_from = "root";
-  findings[1].predicted = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
-  widen_by_roots(findings);
-  CHECK(findings[1].predicted->least_ns == 40);
-  CHECK(findings[1].predicted->most_ns == 95);
-  CHECK(support::contains(findings[1].predicted->why, "root"));
-  CHECK(findings[0].predicted->least_ns == 40);
+  Estimated root, sign;
+  root.rule = "root";
+  root.replayed = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
+  sign.rule = "sign";
+  sign.root = "root";
+  sign.replayed = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
+  const std::vector<Placed> placed =
+      widened_by_roots({{&root, standing_alone(root)}, {&sign, standing_alone(sign)}});
+  CHECK(placed[1].standing.predicted->least_ns == 40);
+  CHECK(placed[1].standing.predicted->most_ns == 95);
+  CHECK(support::contains(placed[1].standing.predicted->why, "root"));
+  CHECK(placed[0].standing.predicted->least_ns == 40);
+  CHECK(sign.replayed->least_ns == 80);  // by itself it cures no more than before
 }
 
 TEST_CASE("replay: once launches no longer wait for their kernels, the host runs ahead") {

@@ -165,22 +165,11 @@ void Importer::count_problems(std::int64_t strays) {
 }
 
 void Importer::shift_to_first_event() {
-  const auto shift = [&](std::vector<Ns>& times) {
-    for (Ns& t : times) t -= first_;
+  const auto shift = [&](auto column, auto& values) {
+    if constexpr (column.contents == Contents::time)
+      for (Ns& t : values) t -= first_;
   };
-  const auto shift_both = [&](auto& events) {
-    shift(events.start);
-    shift(events.end);
-  };
-  shift_both(trace_.ops);
-  shift_both(trace_.calls);
-  shift_both(trace_.ranges);
-  shift_both(trace_.syncs);
-  shift_both(trace_.frames);
-  shift(trace_.memory_use.start);
-  shift(trace_.allocations.start);
-  shift(trace_.forwards.start);
-  shift(trace_.forwards.forward_start);
+  each_table([&](auto& events) { each_column(shift, events); }, trace_);
   for (Span& s : trace_.profiler_overhead) s = {s.start - first_, s.end - first_};
 }
 

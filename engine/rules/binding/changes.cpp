@@ -19,6 +19,8 @@ constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
 // Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
+const std::vector<std::string> of_factor{"by", "least", "most", "factor", "times"};
+
 }  // namespace
 
 // Reads one change of a finding's list: a table with one of change_verbs.
@@ -42,11 +44,19 @@ class ChangeReader {
   std::vector<Row> ops() { return rows_of(Kind::ops, "operations"); }
   std::vector<Row> calls() { return rows_of(Kind::calls, "calls"); }
 
-  // `otherwise`: the best guess of a change that does not say.
+  // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
+  // then takes longer than before. `otherwise`: the best guess of a change that does not say.
   Factor factor(double otherwise) {
-    const double by = number("by", otherwise, most_factor);
-    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
-    return {by, std::min(by, least), std::max(by, most)};
+    const bool is_named = table_.push("factor") != LUA_TNIL;
+    const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
+    const auto read = [&](const char* key, double if_absent) {
+      return std::clamp(from.number(key).value_or(if_absent), 0.0, most_factor);
+    };
+    const double by = read("by", otherwise), least = read("least", by), most = read("most", by);
+    lua_pop(lua_, 1);
+    const double times = number("times", 1, most_factor);
+    const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
+    return {by * times, std::min(by, least) * times, std::min(longest, std::max(by, most) * times)};
   }
 
   Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
@@ -147,7 +157,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        "Removes operations, with the calls that launched them and the host's work for "
        "these."},
       {"scale",
-       {"by", "least", "most"},
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Scale{r.ops(), r.factor(1)};
        },
@@ -159,7 +169,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        "Operations lose the time in which they overlap `stalls`, a selection or a list of "
        "selections: kernels without their page faults."},
       {"fuse",
-       {"by", "least", "most"},
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Fuse{r.ops(), r.factor(1)};
        },
@@ -185,7 +195,7 @@ const std::vector<ChangeVerb>& change_verbs() {
        [](Reader& r) -> Change { return change::Drop{r.calls()}; },
        "Removes calls, with the host's work for them."},
       {"pause",
-       {"by", "least", "most"},
+       binding::of_factor,
        [](Reader& r) -> Change {
          return change::Pause{r.host(), r.factor(0)};
        },

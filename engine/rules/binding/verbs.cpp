@@ -308,6 +308,10 @@ constexpr Verb verbs[] = {
      "of the time of all: three or four for something that goes on throughout a recording without "
      "steps, one for its start, however long.",
      verb<quarters, Cost{.rows = 1, .ops = 1}>},
+    {"selection:throughout", "() -> boolean",
+     "Whether such rows begin in three quarters or more, see selection:quarters: without steps, "
+     "what does not may be the program's start.",
+     verb<throughout, Cost{.rows = 1, .ops = 1}>},
     {"selection:plus", "(other) -> selection", "The rows of either.", verb<plus, Cost{.rows = 1}>},
     {"selection:minus", "(other) -> selection", "The rows that are not in the other.",
      verb<minus, Cost{.rows = 1}>},

@@ -77,6 +77,7 @@ int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& 
 int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int quarters(lua_State* lua, const Context& c, const Rows& asked);
+int throughout(lua_State* lua, const Context& c, const Rows& asked);
 
 // values.cpp: fields of rows, summed up
 int count(lua_State* lua, const Context& c, const Rows& asked);
