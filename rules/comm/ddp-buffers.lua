@@ -19,6 +19,13 @@ return {
     fix = "broadcast_buffers=False if each rank may keep its own running statistics (only evaluation uses them; broadcast them before it), or SyncBatchNorm, whose statistics are equal anyway.",
     wrong = "If ranks must see equal buffers in training (codebooks, moving averages that forward uses), they have to be sent: then send one flat buffer and make them views of it.",
   },
+  advice = {
+    {
+      pytorch = "Turn off broadcast_buffers: DistributedDataParallel(model, broadcast_buffers=False). Each rank then keeps its own running statistics, which only evaluation uses; broadcast those of one rank before evaluation.",
+      cuda = "Send the buffers once: before they are used, not every time.",
+    },
+    { pytorch = "Or keep the statistics equal: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model), for the price of a small all-reduce per layer." },
+  },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = "broadcast" }:count() == 0 or not trace:is "training" then return {} end
@@ -45,14 +52,7 @@ return {
       cited_ns = time,
       change = { { remove = broadcasts }, { remove = copies }, { pause = idle }, { pause = packing } },
       metrics = { { name = "broadcasting buffers", value = share, unit = "fraction", threshold = options.share } },
-      evidence = idle:evidence { most = 2, note = "buffers are unpacked" } ,
-      advice = {
-        {
-          pytorch = "Turn off broadcast_buffers: DistributedDataParallel(model, broadcast_buffers=False). Each rank then keeps its own running statistics, which only evaluation uses; broadcast those of one rank before evaluation.",
-          cuda = "Send the buffers once: before they are used, not every time.",
-        },
-        { pytorch = "Or keep the statistics equal: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model), for the price of a small all-reduce per layer." },
-      },
+      evidence = idle:evidence { most = 2, note = "buffers are unpacked" },
     } }
   end,
 }

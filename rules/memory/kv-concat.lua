@@ -23,10 +23,19 @@ return {
     fix = "Allocate the cache once for the longest sequence and write each token's keys and values in place (index_copy_, cache[:, :, position] = ...). Transformers: cache_implementation=\"static\" (StaticCache), which CUDA graphs and torch.compile need as well; vLLM, SGLang and TensorRT-LLM page their caches.",
     wrong = "Sequences that are collected for another reason also grow, and each may be needed whole in between. Short caches, whose concatenations take less than the matrix products, cannot be told from other concatenations until they have grown: they belong to device-copies. What slices of a cache cost attention instead is not counted.",
   },
+  advice = {
+    {
+      transformers = "Use a cache of fixed size: generate(cache_implementation=\"static\"), or StaticCache(config, max_cache_len=...) as past_key_values. torch.compile and CUDA graphs need it as well.",
+      pytorch = "Allocate the cache once for the longest sequence: torch.empty(batch, heads, longest, size), and write each token in place (index_copy_, cache[:, :, position] = ...). Mask what is not filled yet, or read a slice of it.",
+      jax = "Allocate the cache once and write in place: jax.lax.dynamic_update_slice under jax.jit, with the cache donated.",
+      tensorrt = "Let the engine write keys and values in place: into one buffer, with the position as an input.",
+      cuda = "Allocate the cache once: for the longest sequence, and write new entries at its end.",
+    },
+  },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local joins = trace:ops { kind = "kernel", name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
-    if joins:count() == 0 or joins:quarters() < 3 then return {} end
+    if joins:count() == 0 or not joins:throughout() then return {} end
     local grows = joins:growth "duration_ns"
     local kept, rest = require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })
     local message = "main"
@@ -49,15 +58,6 @@ return {
       uncertain = "how long writing in place takes instead",
       metrics = { { name = "growing concatenations", value = share, unit = "fraction", threshold = options.share } },
       evidence = joins:evidence { most = 4 },
-      advice = {
-        {
-          transformers = "Use a cache of fixed size: generate(cache_implementation=\"static\"), or StaticCache(config, max_cache_len=...) as past_key_values. torch.compile and CUDA graphs need it as well.",
-          pytorch = "Allocate the cache once for the longest sequence: torch.empty(batch, heads, longest, size), and write each token in place (index_copy_, cache[:, :, position] = ...). Mask what is not filled yet, or read a slice of it.",
-          jax = "Allocate the cache once and write in place: jax.lax.dynamic_update_slice under jax.jit, with the cache donated.",
-          tensorrt = "Let the engine write keys and values in place: into one buffer, with the position as an input.",
-          cuda = "Allocate the cache once: for the longest sequence, and write new entries at its end.",
-        },
-      },
     } }
   end,
 }
