@@ -169,8 +169,7 @@ Command add_check(CommandLine& line) {
       .required();
   o->output.add(command, format_names(check_formats));
   o->output.style.add_amount(command);
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   command
       .option(

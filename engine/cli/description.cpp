@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "analysis/facts/table.hpp"
+#include "base/text.hpp"
 
 namespace gh {
 namespace {
@@ -46,9 +47,7 @@ std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name(), name = type.substr(0, type.find(":{"));
   if (name == "INT" || name == "UINT" || name == "FLOAT") return "N";
   if (name != "TEXT" || option.get_lnames().empty()) return name;
-  std::string upper = option.get_lnames().front();
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return upper;
+  return in_upper_case(option.get_lnames().front());
 }
 
 Description describe(const CLI::App& app) {

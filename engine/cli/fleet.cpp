@@ -117,8 +117,7 @@ Command add_fleet(CommandLine& line) {
               "Digests that `gh-advise digest` wrote, or folders with *.digest")
       .required();
   o->output.add(command, format_names(fleet_formats));
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   command
       .option("--fail-on", o->fail_on,
               "Exit with 1 if a finding is at least this severe: error, warning or note")

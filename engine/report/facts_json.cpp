@@ -1,18 +1,12 @@
 // Facts as JSON (schemas/facts.schema.json).
-#include <cmath>
-
 #include "report/json_parts.hpp"
 #include "report/report.hpp"
 
 namespace gh {
 namespace {
 
-// A number without a fraction is written as an integer, as far as a double holds those exactly.
 Json fact_json(const FactValue& value) {
-  if (const auto* n = std::get_if<double>(&value)) {
-    const bool whole = *n == std::floor(*n) && std::abs(*n) < 9e15;
-    return whole ? Json(static_cast<std::int64_t>(*n)) : Json(*n);
-  }
+  if (const auto* n = std::get_if<double>(&value)) return number_json(*n);
   if (const auto* s = std::get_if<std::string>(&value)) return *s;
   return nullptr;
 }

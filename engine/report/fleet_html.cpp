@@ -85,7 +85,7 @@ std::string waits_section(const Fleet& fleet) {
                   {"Last in", true},
                   {"Late, of the " + fleet.unit.noun}});
   for (std::size_t i = 0; i < shown; ++i) {
-    const FleetRank& r = rank_of(fleet, fleet.stragglers[i]);
+    const FleetRank& r = rank_numbered(fleet, fleet.stragglers[i]);
     late.row({number_cell(r.rank), r.node, Cell::time(r.late_ns), Cell::share(r.last_fraction),
               Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "worth"))});
   }

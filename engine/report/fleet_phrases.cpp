@@ -21,11 +21,6 @@ std::string fleet_plan_note(const Fleet& fleet) {
       fleet.unit.noun);
 }
 
-const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
-  return *std::find_if(fleet.ranks.begin(), fleet.ranks.end(),
-                       [&](const FleetRank& r) { return r.rank == rank; });
-}
-
 std::string on_node(const FleetRank& r) { return r.node.empty() ? "" : " on " + r.node; }
 
 std::string ranks_label(const std::vector<std::int64_t>& ranks) {
@@ -49,7 +44,7 @@ std::string fleet_count_text(const Fleet& fleet) {
 }
 
 std::string fleet_step_text(const Fleet& fleet) {
-  const FleetRank& slowest = rank_of(fleet, fleet.slowest);
+  const FleetRank& slowest = rank_numbered(fleet, fleet.slowest);
   if (slowest.group < 0 || !fleet.missing.empty())
     return fmt::format("The job's {} takes {}; how long ranks wait for each other is unknown",
                        fleet.unit.noun, duration(fleet.step_ns));

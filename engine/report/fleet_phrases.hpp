@@ -7,9 +7,6 @@
 
 namespace gh {
 
-/// By its number, which must be one of the fleet's.
-const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank);
-
 /// " on node7"; "" where the node is not known.
 std::string on_node(const FleetRank& rank);
 

@@ -55,7 +55,7 @@ class FleetText {
     std::string out = title("Who waits for whom");
     out += "  " + wrapped(fleet_waits_text(fleet_), style_.width, 2) + '\n';
     for (std::size_t i = 0; i < fleet_.stragglers.size() && i < most_shown; ++i) {
-      const FleetRank& rank = rank_of(fleet_, fleet_.stragglers[i]);
+      const FleetRank& rank = rank_numbered(fleet_, fleet_.stragglers[i]);
       out += indented_line(fmt::format("rank {}{}: {} late {}, last in {} of the collectives",
                                        rank.rank, on_node(rank), duration(rank.late_ns),
                                        fleet_.unit.per, percent(rank.last_fraction)));

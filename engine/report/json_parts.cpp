@@ -4,10 +4,6 @@
 
 namespace gh {
 
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
-
 Json report_head(const Analysis& a) {
   return {{"path", a.trace.path},
           {"format", a.trace.format},
@@ -24,17 +20,12 @@ Json finding_json(const Finding& f, const std::string& saves) {
 }
 
 Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions) {
-  Json list = Json::array();
-  for (const auto& [s, state] : suppressions)
-    list.push_back({{"rule", s.rule},
-                    {"subject", s.subject},
-                    {"reason", s.reason},
-                    {"until", or_null(s.until)},
-                    {"where", s.where},
-                    {"state", name_of(state)}});
-  return list;
+  return json_list(suppressions, [](const auto& one) -> Json {
+    const auto& [s, state] = one;
+    return {{"rule", s.rule},     {"subject", s.subject},
+            {"reason", s.reason}, {"until", or_null(s.until)},
+            {"where", s.where},   {"state", name_of(state)}};
+  });
 }
-
-std::string generator() { return std::string("gh-advise ") + GH_ADVISE_VERSION; }
 
 }  // namespace gh

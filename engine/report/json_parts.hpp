@@ -10,10 +10,6 @@
 
 namespace gh {
 
-/// A field that does not apply is null.
-Json or_null(const std::string& text);
-Json or_null(const std::optional<double>& number);
-
 /// The report that a document is of: path, format, producer, schema.
 Json report_head(const Analysis& analysis);
 
@@ -25,8 +21,5 @@ inline constexpr int reports_schema_version = 3;
 
 /// The configuration's suppressions and what became of each.
 Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions);
-
-/// "gh-advise 0.1.0"
-std::string generator();
 
 }  // namespace gh

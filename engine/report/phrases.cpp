@@ -381,7 +381,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
           false};
 }
 
-std::vector<std::string> not_checked_text(const Report& report) {
+std::vector<std::string> not_checked_text(const Report& report, bool mark_code) {
   // Rules that lack the same thing are named together.
   std::vector<std::pair<NotChecked, std::string>> lacking;
   for (const NotChecked& n : report.not_checked) {
@@ -397,10 +397,12 @@ std::vector<std::string> not_checked_text(const Report& report) {
   for (const auto& [n, ids] : lacking) {
     std::string line =
         fmt::format("{}: {}.", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1));
-    if (!n.record_with.empty())
-      line +=
-          fmt::format(" Record with: {}{}",
-                      n.record_with.starts_with("torch.") ? "" : "nsys profile ", n.record_with);
+    if (!n.record_with.empty()) {
+      std::string with = mark_code ? n.marked_record_with : n.record_with;
+      if (!n.record_with.starts_with("torch."))
+        with.insert(with.starts_with('`') ? 1 : 0, "nsys profile ");
+      line += " Record with: " + with;
+    }
     lines.push_back(line);
   }
   return lines;

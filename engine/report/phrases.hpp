@@ -120,7 +120,7 @@ Quiet quiet_text(const Analysis& analysis, const Report& report);
 
 /// Rules that could not look, with what they lack: "a, b: needs samples: ... Record with: nsys
 /// profile ...".
-std::vector<std::string> not_checked_text(const Report& report);
+std::vector<std::string> not_checked_text(const Report& report, bool mark_code = false);
 
 /// "um-stall, subject: reason, until 2026-12-31 (gh-advise.toml:3)".
 std::string suppressed_text(const Suppression& suppression);

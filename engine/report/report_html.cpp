@@ -27,15 +27,29 @@ constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64, 200, 1'0
 std::string first_advice(const ReportVerdict& verdict, const Report& report) {
   if (!verdict.trouble || report.findings.empty() || report.findings.front().advice.empty())
     return "";
-  const std::string& advice = report.findings.front().advice.front();
-  return verdict.first.find(advice) == verdict.first.npos ? prose_paragraph(shortened(advice, 600))
-                                                          : "";
+  const Finding& first = report.findings.front();
+  return verdict.first.find(first.advice.front()) == verdict.first.npos
+             ? prose_paragraph(shortened_sentence(marked_advice(first).front(), 600))
+             : "";
+}
+
+// The verdict's first step with its code marked, wherever it comes from.
+std::string first_step(const ReportVerdict& verdict, const Report& report) {
+  std::vector<std::string> sources = not_checked_text(report, true);
+  for (const Finding& f : report.findings) {
+    if (!f.advice.empty()) sources.push_back(marked_advice(f).front());
+    sources.push_back(marked_short_fix(f));
+  }
+  for (const std::string& marked : sources)
+    if (std::string step = with_code_marked(verdict.first, marked); step != verdict.first)
+      return step;
+  return verdict.first;
 }
 
 // What to do, before everything else.
 std::string first_fix(const ReportVerdict& verdict, const Report& report) {
   if (verdict.first.empty()) return "";
-  return "<p class=first>" + prose_html(shortened(verdict.first, 400)) +
+  return "<p class=first>" + prose_html(shortened_sentence(first_step(verdict, report), 400)) +
          (report.findings.empty() ? ""
                                   : " <span class=faint>(<a href=\"#finding-1\">why</a>)</span>") +
          "</p>\n" + first_advice(verdict, report);
@@ -100,7 +114,7 @@ std::string html_of(const ReportPage& page) {
 }  // namespace
 
 std::string ReportPage::cut(const std::string& text, std::size_t most) const {
-  return shortened(text, std::min(allowed.text, most));
+  return shortened_sentence(text, std::min(allowed.text, most));
 }
 
 std::size_t ReportPage::findings_shown() const {

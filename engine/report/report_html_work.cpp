@@ -120,11 +120,11 @@ Top costliest(const ReportPage& page, std::vector<std::string> tables) {
 std::string no_ranges_text(const Analysis& a) {
   return a.trace.format == "PyTorch profiler trace"
              ? "No ranges were recorded. To see where a step's time goes by phase and module, put "
-               "torch.profiler.record_function(\"forward\") around parts of the step, or record "
-               "with torch.profiler.profile(with_stack=True)."
+               "`torch.profiler.record_function(\"forward\")` around parts of the step, or record "
+               "with `torch.profiler.profile(with_stack=True)`."
              : "No ranges were recorded. To see where a step's time goes by phase and module, put "
-               "torch.cuda.nvtx.range(\"forward\") or nvtxRangePush and nvtxRangePop around parts "
-               "of the step, and record with nsys profile --trace=cuda,nvtx.";
+               "`torch.cuda.nvtx.range(\"forward\")` or `nvtxRangePush` and `nvtxRangePop` around "
+               "parts of the step, and record with `nsys profile --trace=cuda,nvtx`.";
 }
 
 const char* kind_of_node(RangeNode::Of of) {
