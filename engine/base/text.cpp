@@ -88,12 +88,8 @@ std::string printable(std::string_view bytes) {
 
 std::string printable_lines(std::string_view text) {
   std::string out;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    out += printable(text.substr(from, end - from));
-    if (end < text.size()) out += '\n';
-    from = end + 1;
-  }
+  for (const std::string_view line : split(text, "\n")) out += printable(line) + '\n';
+  if (!text.ends_with('\n') && !out.empty()) out.pop_back();
   return out;
 }
 
@@ -122,6 +118,32 @@ std::string digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+std::string in_upper_case(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return upper;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+    to = std::min(text.find_first_of(separators, from), text.size());
+    parts.push_back(text.substr(from, to - from));
+  }
+  return parts;
+}
+
+std::string last_line(std::string_view text, std::size_t width) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  return shortened(printable(text.substr(text.rfind('\n') + 1)), width);
 }
 
 bool is_name(std::string_view word) {

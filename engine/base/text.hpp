@@ -55,6 +55,16 @@ std::size_t display_width(std::string_view utf8);
 /// version.
 std::string digest(std::string_view text);
 
+/// ASCII letters in lower, or upper, case.
+std::string in_lower_case(std::string_view text);
+std::string in_upper_case(std::string_view text);
+
+/// The parts between these separators, each of one character, without an empty one at the end.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators);
+
+/// The last line that is not blank, made printable and shortened.
+std::string last_line(std::string_view text, std::size_t width);
+
 /// Whether a word can name a rule or a category: lowercase letters, digits and '-', at least one.
 bool is_name(std::string_view word);
 

@@ -137,14 +137,6 @@ Json result_json(const CiFinding& f, std::size_t rule_index) {
   return item;
 }
 
-int exit_status(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::passes: return 0;
-    case Verdict::regressed: return 1;
-    default: return 2;
-  }
-}
-
 }  // namespace
 
 std::string render_sarif(const CiResult& result) {

@@ -5,6 +5,7 @@
 #include "report/docs_pages.hpp"
 #include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
+#include "rules/sandbox.hpp"
 
 namespace gh {
 namespace {
@@ -161,6 +162,20 @@ std::string cell_text(std::string text) {
   return text;
 }
 
+// What a library's first comment says, below its name and arguments.
+std::string library_section(const std::string& name) {
+  std::string_view text = library_text(name);
+  const std::size_t function = text.find("return function");
+  const std::string_view arguments =
+      text.substr(function + 15, text.find('\n', function) - function - 15);
+  std::string s = fmt::format("\n### {}{}\n\n", name, arguments);
+  for (; text.starts_with("--"); text.remove_prefix(text.find('\n') + 1)) {
+    const std::string_view line = text.substr(2, text.find('\n') - 2);
+    s += fmt::format("{}\n", line.substr(std::min<std::size_t>(1, line.size())));
+  }
+  return s;
+}
+
 }  // namespace
 
 std::string writing_rules_page() {
@@ -186,12 +201,18 @@ std::string writing_rules_page() {
   s += std::string(literal_trace_example()) +
        "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";
   std::string deprecated;
-  for (const ApiEntry& e : api_entries())
-    (e.deprecated ? deprecated : s) += fmt::format(
-        "| `{}` | {} | {} |\n", e.name, *e.signature ? "`" + cell_text(e.signature) + "`" : "",
-        cell_text(e.deprecated ? fmt::format("{}: {}", e.deprecated, e.doc) : e.doc));
-  s += "\n## Deprecated\n\nThese still work, and go with the next release. A rule of yours that "
-       "uses one is named on standard error.\n\n| | | instead |\n|---|---|---|\n" +
+  for (const ApiEntry& e : api_entries()) {
+    const std::string signature = *e.signature ? "`" + cell_text(e.signature) + "`" : "";
+    if (e.deprecated)
+      deprecated += fmt::format("| `{}` | {} | {} |\n", e.name, signature, e.deprecated);
+    else
+      s += fmt::format("| `{}` | {} | {} |\n", e.name, signature, cell_text(e.doc));
+  }
+  s += "\n## Libraries\n\nPatterns that several of the program's rules look for, in Lua. Each is a "
+       "function: `local found = require \"gathered_weights\"(trace)`.\n";
+  for (const std::string& name : library_names()) s += library_section(name);
+  s += "\n## Deprecated\n\nThese work as before, and go with the next release. A note on standard "
+       "error names each rule of yours that uses one.\n\n| | | instead |\n|---|---|---|\n" +
        deprecated;
   s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group`, `top`, `keep`, `alike`, "
        "`pair` and `gaps` take, and what a row of `top` has.\n\n| field | | of | "

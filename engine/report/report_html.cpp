@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/profile.hpp"
+#include "report/cause_times.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/prose.hpp"
@@ -90,11 +91,9 @@ std::string html_of(const ReportPage& page) {
       element("h1", page.cut(verdict.what)) + '\n' + first_fix(verdict, page.report) + where(page) +
       "</header>\n" + search_field + "<main>\n";
   body += section("plan", "What to fix first", plan_section(page));
-  body += section("account",
-                  a.has_steps() ? fmt::format("Where {} goes", a.words().a) : "Where the time goes",
-                  account_section(page));
+  body += section("account", account_title(a.words()), account_section(page));
   body += section("devices", "Device by device", devices_section(page));
-  body += section("path", fmt::format("What {} waits for", a.words().a), path_section(page));
+  body += section("path", path_title(a.words()), path_section(page));
   body += section("overview", "The whole window", overview);
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));

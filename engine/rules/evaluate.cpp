@@ -278,10 +278,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
 
   Report report;
   report.suppressions = states_of(accepted, answers);
-  report.step = answers.step;
-  report.clean = std::move(answers.clean);
-  report.not_checked = std::move(answers.not_checked);
-  report.failed = std::move(answers.failed);
+  static_cast<Asked&>(report) = answers;
   timed("rank", [&] {
     std::vector<Estimated> kept, suppressed;
     for (Estimated& f : answers.findings)

@@ -151,13 +151,22 @@ struct Failed {
   std::string rule, error;
 };
 
-/// The outcome of all rules on one report.
-struct Report {
-  std::vector<Finding> findings;   ///< the best fix first
+/// What came of asking rules, besides findings.
+struct Asked {
   std::vector<std::string> clean;  ///< rules that found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
-  StepTime step;                    ///< to which times and shares refer
+  StepTime step;  ///< to which times and shares refer
+};
+
+/// What all rules answered, in the rules' order.
+struct Answers : Asked {
+  std::vector<Estimated> findings;
+};
+
+/// The outcome of all rules on one report.
+struct Report : Asked {
+  std::vector<Finding> findings;    ///< the best fix first
   std::vector<Finding> suppressed;  ///< which the team accepts, ranked among themselves
   /// Refers to the Analysis. Null if no replay was requested.
   std::shared_ptr<const Replay> replay;

@@ -1,5 +1,3 @@
-local broadcast_buffers = require "broadcast_buffers"
-
 return {
   id = "ddp-buffers",
   category = "comm",
@@ -34,7 +32,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so a broadcast of every step cannot be told from one at the start", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
-    local broadcasts, copies = broadcast_buffers(trace)
+    local broadcasts, copies = require "broadcast_buffers"(trace)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     if broadcasts:count() < steps or copies:count() < 2 * broadcasts:count() then return {} end
     local rest = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
@@ -54,7 +52,7 @@ return {
       cited_ns = time,
       change = { { remove = broadcasts }, { remove = copies }, { pause = idle }, { pause = packing } },
       metrics = { { name = "broadcasting buffers", value = share, unit = "fraction", threshold = options.share } },
-      evidence = idle:evidence { most = 2, note = "buffers are unpacked" } ,
+      evidence = idle:evidence { most = 2, note = "buffers are unpacked" },
     } }
   end,
 }

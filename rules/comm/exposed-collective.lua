@@ -1,6 +1,3 @@
-local reduced_gradients = require "reduced_gradients"
-local gathered_weights = require "gathered_weights"
-
 -- How to hide a collective that reduces or gathers, if the program has no switch for it.
 local let_overlap = {
   jax = "Let XLA overlap communication: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
@@ -157,7 +154,7 @@ return {
     -- Gathers that come late and reductions that come too often have separate rules.
     local root = bubble and "pipeline-bubble" or nil
     if kind and not root then
-      local weights, gradients = gathered_weights(trace), reduced_gradients(trace)
+      local weights, gradients = require "gathered_weights"(trace), require "reduced_gradients"(trace)
       if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then root = "fsdp-late-gather"
       elseif 2 * gradients.early:exposed_ns(compute) > exposed then root = "grad-sync-every-microbatch" end
     end

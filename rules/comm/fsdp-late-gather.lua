@@ -1,5 +1,3 @@
-local gathered_weights = require "gathered_weights"
-
 return {
   id = "fsdp-late-gather",
   category = "comm",
@@ -8,9 +6,10 @@ return {
   needs = { "kernels", "graph_nodes" },
   options = {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: late gathers while nothing computes. As low as for other fixes that are one switch." },
+    alone = { default = 0.5, unit = "fraction", doc = "From this share of its time alone on the GPU a late gather counts. Chosen: less is mostly hidden." },
   },
   factors = {
-    won = { by = 0.4, least = 0.2, most = 0.6, doc = "What prefetching saves, as a share of the time in which a late gather runs alone: kernels that then overlap with it have fewer SMs and less memory bandwidth.", source = "As for exposed-collective; measured on two H200 with FSDP's own prefetching: 0.36 to 0.49." },
+    won = { by = 0.4, least = 0.2, most = 0.6, doc = "What prefetching saves, as a share of the time in which a late gather runs alone: kernels that then overlap with it have fewer SMs and less memory bandwidth.", source = "As for exposed-collective; measured on two H200 with FSDP's own prefetching: 0.36 to 0.49. The rest of the range: chosen." },
   },
   messages = {
     main = "{late} of {all} weight gathers {a_step} start only after the previous block has computed, although the gather before was long done: they{held} keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}).",
@@ -42,12 +41,12 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
-    local found = gathered_weights(trace)
+    local found = require "gathered_weights"(trace)
     if found.late:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
-    local late = found.late:exposed(compute, 1 / 2)
-    local held = found.held_up:exposed(compute, 1 / 2)
+    local late = found.late:exposed(compute, options.alone)
+    local held = found.held_up:exposed(compute, options.alone)
     local exposed = late:plus(held):exposed_ns(compute)
     local share = exposed / total
     if late:count() == 0 or exposed == 0 or share < options.share then return {} end

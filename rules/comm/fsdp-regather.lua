@@ -1,5 +1,3 @@
-local gathered_weights = require "gathered_weights"
-
 return {
   id = "fsdp-regather",
   category = "comm",
@@ -40,7 +38,7 @@ return {
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
-    local found = gathered_weights(trace)
+    local found = require "gathered_weights"(trace)
     if found.again:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)

@@ -1,5 +1,3 @@
-local waits_of = require "waits"
-
 return {
   id = "pipeline-bubble",
   category = "comm",
@@ -60,7 +58,7 @@ return {
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local messages = comm:where { collective = "send and receive" }
     if messages:count() > 0 then
-      local waits, wait, least = waits_of(trace, messages), 0, math.huge
+      local waits, wait, least = require "waits"(trace, messages), 0, math.huge
       for _, w in ipairs(waits) do
         wait = wait + w.wait_ns
         least = math.min(least, w.wait_ns)

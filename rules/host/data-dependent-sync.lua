@@ -58,7 +58,7 @@ return {
     -- A step may be one turn of the loop: then each has a result that says how much was selected.
     local turns = sized:count() >= options.each * steps and trace:calls { class = { "launch", "graph_launch" } }:count() <= options.turn * sized:count()
     if found:count() == 0 or (repeats and times < options.least and not turns) or (not repeats and (found:count() < options.all or not found:throughout())) then return {} end
-    local pauses = trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } }:amid(found):where { min_ns = 1 }
+    local pauses = require "amid"(trace, trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } }, found):where { min_ns = 1 }
     pauses = pauses:minus(pauses:where { stretch = { "offload", "phase", "compiler", "optimizer", "lock" } })
     local after = pauses:where { after = found }
     local idle = pauses:union_ns()

@@ -1,5 +1,3 @@
-local broadcast_buffers = require "broadcast_buffers"
-
 return {
   id = "gpu-idle",
   category = "idle",
@@ -61,7 +59,7 @@ return {
     if works:union_ns() < options.share * total then pauses = pauses:plus(works) end
     -- Time in which broadcast buffers are unpacked belongs to ddp-buffers.
     if found and trace:is "training" then
-      local _, unpacked = broadcast_buffers(trace)
+      local _, unpacked = require "broadcast_buffers"(trace)
       pauses = pauses:minus(pauses:where { before = unpacked })
     end
     local idle = pauses:union_ns()

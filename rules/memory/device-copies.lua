@@ -1,4 +1,3 @@
-local kept_for = require "kept_for"
 local constants = {
   named = 3,     -- operators in the message
   whole = 0.95,  -- copies a step from which their number is shown without digits
@@ -53,7 +52,7 @@ return {
     local joins = kernels:where { name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
     local grows = joins:growth "duration_ns"
     if grows and grows.rising >= options.growing and grows.last > grows.first then joins = joins:minus(joins) end
-    joins = joins:minus((kept_for(trace, joins, trace:ops { class = "attention_fused" })))
+    joins = joins:minus((require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })))
     local compiled = {}
     for _, what in ipairs { "clone", "copy", "copy_", "cat", "stack" } do
       for _, number in ipairs { "?", "??", "???" } do compiled[#compiled + 1] = "triton_poi_fused_" .. what .. "_" .. number end

@@ -1,5 +1,3 @@
-local kept_for = require "kept_for"
-
 return {
   id = "kv-concat",
   category = "memory",
@@ -42,7 +40,7 @@ return {
     local joins = trace:ops { kind = "kernel", name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
     if joins:count() == 0 or not joins:throughout() then return {} end
     local grows = joins:growth "duration_ns"
-    local kept, rest = kept_for(trace, joins, trace:ops { class = "attention_fused" })
+    local kept, rest = require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })
     local message = "main"
     if not grows or grows.rising < options.rising or grows.last <= grows.first then
       joins, grows, message = kept, {}, "kept"
