@@ -247,12 +247,6 @@ std::map<std::string, RuleOutcome> outcomes_of(
 
 const char* name_of(RuleOutcome::State state) { return state_names[static_cast<int>(state)]; }
 
-std::optional<RuleOutcome::State> rule_state_named(std::string_view name) {
-  const auto it = std::find(std::begin(state_names), std::end(state_names), name);
-  if (it == std::end(state_names)) return std::nullopt;
-  return static_cast<RuleOutcome::State>(it - std::begin(state_names));
-}
-
 Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
                    const std::vector<Rule>& rules,
                    const std::map<std::string, RuleSettings>& settings) {

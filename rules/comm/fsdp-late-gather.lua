@@ -20,17 +20,17 @@ return {
   doc = {
     what = "Looks at all-gathers of steps in which blocks are gathered one after the other before any gradient is scattered (FSDP, ZeRO-3), and takes them for gathers of weights. One is late if it starts after work that it could have overlapped with: between it and the gather before lies computation of at least half its length, and no optimizer.",
     why = "A block's weights can travel while the previous block computes. If each gather starts only when its weights are needed, every block waits for them.",
-    fix = "FSDP: backward_prefetch=BackwardPrefetch.BACKWARD_PRE and forward_prefetch=True, limit_all_gathers only if memory requires it; FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch. DeepSpeed: stage3_prefetch_bucket_size.",
+    fix = "FSDP: `backward_prefetch=BackwardPrefetch.BACKWARD_PRE` and `forward_prefetch=True`, `limit_all_gathers` only if memory requires it; FSDP2: `set_modules_to_forward_prefetch` and `set_modules_to_backward_prefetch`. DeepSpeed: `stage3_prefetch_bucket_size`.",
     wrong = "Prefetching keeps one more block in memory. If all communication takes longer than all computation, earlier gathers wait as well: then gather less (fsdp-regather) or more at once.",
   },
   advice = {
     {
-      megatron = "Switch on --overlap-param-gather: with Megatron's own FSDP or distributed optimizer.",
-      deepspeed = "Prefetch more: overlap_comm: true and a larger stage3_prefetch_bucket_size (5e8).",
-      jax = "Let XLA gather ahead: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
+      megatron = "Switch on `--overlap-param-gather`: with Megatron's own FSDP or distributed optimizer.",
+      deepspeed = "Prefetch more: `overlap_comm: true` and a larger `stage3_prefetch_bucket_size` (5e8).",
+      jax = "Let XLA gather ahead: `XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true`.",
       pytorch = {
-        "Prefetch the next block's weights: FSDP(backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True); FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch on each block.",
-        "Wrap each transformer block separately (auto_wrap_policy): a single unit has nothing to overlap with.",
+        "Prefetch the next block's weights: `FSDP(backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True)`; FSDP2: `set_modules_to_forward_prefetch` and `set_modules_to_backward_prefetch` on each block.",
+        "Wrap each transformer block separately (`auto_wrap_policy`): a single unit has nothing to overlap with.",
       },
       cuda = "Start each block's gather one block earlier: on a separate stream, before the previous block is launched.",
     },
@@ -39,7 +39,7 @@ return {
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = "all-gather" }:count() == 0 then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
     local found = require "gathered_weights"(trace)
     if found.late:count() == 0 then return {} end

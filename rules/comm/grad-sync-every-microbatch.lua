@@ -1,11 +1,11 @@
-local held_whole = "Reduce only the last micro-batch: model.no_sync() around forward and backward of all others (FSDP2: model.set_requires_gradient_sync(False)). Gradients are then held whole until the last: check that they fit."
+local held_whole = "Reduce only the last micro-batch: `model.no_sync()` around forward and backward of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are then held whole until the last: check that they fit."
 
 -- A piece of advice, with what holds however gradients are reduced.
 local function once(piece)
-  piece.megatron = "Reduce once a step: leave no_sync_func set to the model's no_sync (the default with its own schedules)."
-  piece.deepspeed = "Reduce only when accumulation ends: set gradient_accumulation_steps in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's gradients."
-  piece.lightning = "Let the trainer accumulate: Trainer(accumulate_grad_batches={phases}); with manual optimization fabric.no_backward_sync(model) around all micro-batches but the last."
-  piece.accelerate = "Let Accelerate accumulate: accelerator.accumulate(model) around each micro-batch, with gradient_accumulation_steps={phases}."
+  piece.megatron = "Reduce once a step: leave `no_sync_func` set to the model's `no_sync` (the default with its own schedules)."
+  piece.deepspeed = "Reduce only when accumulation ends: set `gradient_accumulation_steps` in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's gradients."
+  piece.lightning = "Let the trainer accumulate: `Trainer(accumulate_grad_batches={phases})`; with manual optimization `fabric.no_backward_sync(model)` around all micro-batches but the last."
+  piece.accelerate = "Let Accelerate accumulate: `accelerator.accumulate(model)` around each micro-batch, with `gradient_accumulation_steps={phases}`."
   piece.fsdp = held_whole
   piece.cuda = "Reduce once, after the last micro-batch: sum gradients locally until then."
   return piece
@@ -30,18 +30,18 @@ return {
   doc = {
     what = "Separates the backward passes of a step by its losses, and compares what each reduces: the same collectives of the same sizes in the same order, with no optimizer in between, and none of them in forward. Then it replays the step with only those of the last pass.",
     why = "With gradient accumulation only the sum over all micro-batches is used. Reducing each one multiplies the communication, and kernels that overlap with it run slower.",
-    fix = "DistributedDataParallel: model.no_sync() around forward and backward of all micro-batches but the last. FSDP: no_sync(), FSDP2: set_requires_gradient_sync(False), if there is memory for whole gradients. Megatron, DeepSpeed, Lightning and Accelerate have switches for it.",
-    wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients to avoid holding them whole: there no_sync takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other looks the same if its optimizer is not known by its kernels.",
+    fix = "`DistributedDataParallel`: `model.no_sync()` around forward and backward of all micro-batches but the last. FSDP: `no_sync()`, FSDP2: `set_requires_gradient_sync(False)`, if there is memory for whole gradients. Megatron, DeepSpeed, Lightning and Accelerate have switches for it.",
+    wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients to avoid holding them whole: there `no_sync` takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other looks the same if its optimizer is not known by its kernels.",
   },
   advice = {
     once { when = "scattered", pytorch = held_whole },
-    once { unless = "scattered", pytorch = "Reduce only the last micro-batch: DistributedDataParallel's model.no_sync() around forward and backward of all others." },
+    once { unless = "scattered", pytorch = "Reduce only the last micro-batch: `DistributedDataParallel`'s `model.no_sync()` around forward and backward of all others." },
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = { "all-reduce", "reduce-scatter" } }:count() == 0 or trace:is "inference" then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so several reductions in one step cannot be told from several steps", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so several reductions in one step cannot be told from several steps", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
     local found = require "reduced_gradients"(trace)
     if found.phases < 2 or found.early:count() == 0 then return {} end

@@ -504,6 +504,8 @@ TEST_CASE("rules: a finding carries the advice whose conditions hold, in words f
              "'few' }, 'C.' }") == Texts{"B."});
   CHECK(said("{ when = 'lots', pytorch = 'A.', cuda = 'B { x }.' }") == Texts{"B { x }."});
   CHECK(contains(said("'{nothing}'").at(0), "'nothing'"));
+  // Code is marked for the page only.
+  CHECK(said("'Use `x`: {by}.'") == Texts{"Use x: 1.00 1.00 1.00."});
   CHECK(contains(said("{ when = 'lots', pythorch = 'A.' }").at(0), "pythorch"));
 }
 
