@@ -17,12 +17,12 @@ const Finding* root_of(const Finding& f, const std::vector<Finding>& findings) {
 }
 
 // The ultimate root cause of a finding, and how many steps away it is.
-struct Origin {
+struct Ancestor {
   const Finding* finding = nullptr;
   std::size_t depth = 0;
 };
 
-Origin origin_of(const Finding& f, const std::vector<Finding>& findings) {
+Ancestor origin_of(const Finding& f, const std::vector<Finding>& findings) {
   const Finding* at = &f;
   std::size_t depth = 0;
   for (; !at->follows_from.empty(); ++depth) {
@@ -44,7 +44,7 @@ Key key_of(const Finding& f, double weight) {
 void rank(std::vector<Finding>& findings) {
   for (Finding& f : findings)
     if (f.follows_from.empty() || !root_of(f, findings)) f.follows_from.clear();
-  std::vector<Origin> origins;
+  std::vector<Ancestor> origins;
   for (const Finding& f : findings) origins.push_back(origin_of(f, findings));
   for (std::size_t i = 0; i < findings.size(); ++i)
     if (origins[i].finding == &findings[i]) findings[i].follows_from.clear();
