@@ -13,7 +13,7 @@ import long_reports
 
 MOST_GROWTH = 0.02
 MOST_NOISE = 0.002  # as between two builds of the same source in other folders
-FIXTURES = ["good.sqlite", "starved.sqlite", "um.sqlite", "eager-autogradnvtx.sqlite", "good.pt.trace.json"]
+FIXTURES = ["good.sqlite", "starved.sqlite", "um.sqlite", "eager-autogradnvtx.sqlite", "moe.sqlite", "good.pt.trace.json"]
 HERE = pathlib.Path(__file__).resolve().parent
 KEPT, RAISES = HERE / "instructions.json", HERE / "raises.md"
 OPTIONS = {"many-findings": ["--rules", HERE / "many-findings", "--select", "many-findings"]}

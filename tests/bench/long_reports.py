@@ -124,13 +124,13 @@ def many_gpus(report):
 
 def many_names(report):
     """Steps of kernels that nearly all have another name and another grid."""
-    for step in range(4):
+    for step in range(3):
         at = MS + step * 60 * MS
         report.range(at, at + 59 * MS, f"step {step}")
-        for i in range(4000):
-            start = at + i * 14 * US
-            name = f"void kernel_{i % 2000}<float, {step * 4000 + i}>(float*, int)"
-            report.kernel(start, start + 10 * US, start + 22 * US, name, grid=1 + (step * 4000 + i) * 3)
+        for i in range(3000):
+            start = at + i * 19 * US
+            name = f"void kernel_{i % 2000}<float, {step * 3000 + i}>(float*, int)"
+            report.kernel(start, start + 10 * US, start + 27 * US, name, grid=1 + (step * 3000 + i) * 3)
 
 
 def one_hot(report):
@@ -153,7 +153,7 @@ def many_findings(report):
 
 
 EMPTY = {"many-steps": many_steps, "launch-bound": launch_bound, "many-gpus": many_gpus, "many-names": many_names, "many-findings": many_findings}
-LONGER = {"moe": 2, "um": 2, "gpumetrics": 3, "starved": 4}
+LONGER = {"um": 2, "gpumetrics": 3, "starved": 3}
 
 
 def write_long_reports(fixtures, folder):
