@@ -18,16 +18,6 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// For a column that is empty where no row has a value for it.
-template <class T>
-void append_if_any(std::vector<T>& to, std::size_t to_rows, const std::vector<T>& from,
-                   std::size_t from_rows, std::type_identity_t<T> none) {
-  if (to.empty() && from.empty()) return;
-  to.resize(to_rows, none);
-  append(to, from);
-  to.resize(to_rows + from_rows, none);
-}
-
 // When the collectives of a trace ended, by name. Kernels that exchange messages count only if
 // there are no others: they may involve just two ranks.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
@@ -80,7 +70,8 @@ class Appending {
         devices_(to.devices.size()),
         processes_(to.processes.size()),
         threads_(to.threads.size()),
-        streams_(to.streams.size()) {
+        streams_(to.streams.size()),
+        groups_(to.groups.size()) {
     for (NameId n = 0; n < from.names.size(); ++n) names_.push_back(to.names.intern(from.names[n]));
   }
 
@@ -92,9 +83,11 @@ class Appending {
           "{}: the job has more threads than fit into one analysis; give fewer ranks at once",
           from_.path));
     add_threads_and_streams();
-    add_ops();
-    add_host_events();
-    add_device_events();
+    for (const Group& g : from_.groups) to_.groups.push_back({names_[g.name], g.ranks});
+    for (const auto& [kernel, file] : from_.kernel_sources)
+      to_.kernel_sources.emplace(names_[kernel], names_[file]);
+    each_table([&](auto& to, const auto& from) { add(to, from); }, to_, from_);
+    keep_old_allocations();
     add_recording();
   }
 
@@ -113,115 +106,20 @@ class Appending {
     }
   }
 
-  void add_ops() {
-    Ops& to = to_.ops;
-    const Ops& from = from_.ops;
-    append_if_any(to.occupancy, to.size(), from.occupancy, from.size(), no_occupancy);
-    append_if_any(to.registers, to.size(), from.registers, from.size(), 0);
-    append_if_any(to.shared_bytes, to.size(), from.shared_bytes, from.size(), 0);
-    append_if_any(to.blocks_x, to.size(), from.blocks_x, from.size(), 0);
-    add_groups();
-    for (const auto& [kernel, file] : from_.kernel_sources)
-      to_.kernel_sources.emplace(names_[kernel], names_[file]);
-    append_if_any(to.address, to.size(), from.address, from.size(), 0);
-    add_spans(to, from);
-    append(to.bytes, from.bytes);
-    add_numbers(to.stream, from.stream, streams_);
-    add_names(to.name, from.name);
-    append(to.correlation, from.correlation);
-    append(to.blocks, from.blocks);
-    append(to.threads, from.threads);
-    append(to.kind, from.kind);
-    append(to.copy, from.copy);
-    append(to.source, from.source);
-    append(to.target, from.target);
-    append(to.cause, from.cause);
-    append(to.in_graph, from.in_graph);
-  }
-
-  void add_groups() {
-    const auto behind = static_cast<std::uint32_t>(to_.groups.size());
-    for (const Group& g : from_.groups) to_.groups.push_back({names_[g.name], g.ranks});
-    std::vector<std::uint32_t> theirs = from_.ops.group;
-    for (std::uint32_t& g : theirs)
-      if (g != no_group) g += behind;
-    append_if_any(to_.ops.group, to_.ops.size(), theirs, from_.ops.size(), no_group);
-  }
-
-  void add_host_events() {
-    append_if_any(to_.calls.result, to_.calls.size(), from_.calls.result, from_.calls.size(), 0);
-    add_thread_events(to_.calls, from_.calls);
-    append(to_.calls.correlation, from_.calls.correlation);
-    add_thread_events(to_.ranges, from_.ranges);
-    append(to_.ranges.bytes, from_.ranges.bytes);
-    append(to_.ranges.nest, from_.ranges.nest);
-    add_thread_events(to_.frames, from_.frames);
-    add_thread_events(to_.os_calls, from_.os_calls);
-    add_host_watch();
-    add_times(to_.forwards.start, from_.forwards.start);
-    add_numbers(to_.forwards.thread, from_.forwards.thread, threads_);
-    add_times(to_.forwards.forward_start, from_.forwards.forward_start);
-    add_numbers(to_.forwards.forward_thread, from_.forwards.forward_thread, threads_);
-    add_spans(to_.syncs, from_.syncs);
-    append(to_.syncs.correlation, from_.syncs.correlation);
-    add_numbers(to_.syncs.stream, from_.syncs.stream, streams_);
-    add_times(to_.cpu_faults.start, from_.cpu_faults.start);
-    append(to_.cpu_faults.address, from_.cpu_faults.address);
-    add_names(to_.cpu_faults.function, from_.cpu_faults.function);
-  }
-
-  // What the profiler recorded about threads in addition to their calls.
-  void add_host_watch() {
-    add_spans(to_.cpu_stretches, from_.cpu_stretches);
-    add_numbers(to_.cpu_stretches.thread, from_.cpu_stretches.thread, threads_);
-    append(to_.cpu_stretches.cpu, from_.cpu_stretches.cpu);
-    add_times(to_.host_samples.start, from_.host_samples.start);
-    add_numbers(to_.host_samples.thread, from_.host_samples.thread, threads_);
-    add_names(to_.host_samples.function, from_.host_samples.function);
-    add_names(to_.host_samples.module, from_.host_samples.module);
-    add_names(to_.host_samples.line, from_.host_samples.line);
-    append(to_.host_samples.is_python, from_.host_samples.is_python);
-    add_thread_events(to_.python_lock, from_.python_lock);
-    append(to_.python_lock.holds, from_.python_lock.holds);
-  }
-
-  void add_device_events() {
-    add_spans(to_.gpu_faults, from_.gpu_faults);
-    append(to_.gpu_faults.address, from_.gpu_faults.address);
-    append(to_.gpu_faults.count, from_.gpu_faults.count);
-    add_numbers(to_.gpu_faults.device, from_.gpu_faults.device, devices_);
-    add_times(to_.memory_use.start, from_.memory_use.start);
-    append(to_.memory_use.bytes, from_.memory_use.bytes);
-    add_numbers(to_.memory_use.device, from_.memory_use.device, devices_);
-    append(to_.memory_use.kind, from_.memory_use.kind);
-    append(to_.memory_use.correlation, from_.memory_use.correlation);
-    add_allocations();
-    add_times(to_.samples.start, from_.samples.start);
-    append(to_.samples.period, from_.samples.period);
-    add_names(to_.samples.metric, from_.samples.metric);
-    append(to_.samples.value, from_.samples.value);
-    add_numbers(to_.samples.device, from_.samples.device, devices_);
-  }
-
-  void add_allocations() {
-    Allocations& to = to_.allocations;
-    const Allocations& from = from_.allocations;
-    if (from.size() > 0) to.by = from.by;
-    // What is older than the recording stays so.
-    for (const Ns t : from.start)
-      to.start.push_back(from.by == Allocator::cuda && t <= 0 ? std::min(t, t + shift_)
-                                                              : t + shift_);
-    append(to.address, from.address);
-    append(to.bytes, from.bytes);
-    append(to.in_use, from.in_use);
-    append(to.reserved, from.reserved);
-    append(to.pool, from.pool);
-    add_numbers(to.device, from.device, devices_);
-    add_numbers(to.process, from.process, processes_);
-    for (const std::uint16_t t : from.thread)
-      to.thread.push_back(t == no_index ? t : static_cast<std::uint16_t>(t + threads_));
-    append(to.kind, from.kind);
-    append(to.correlation, from.correlation);
+  template <class Events>
+  void add(Events& to, const Events& from) {
+    const std::size_t rows = to.size();
+    each_column(
+        [&](auto column, auto& values, const auto& more) {
+          if (!is_recorded(column.contents) || (values.empty() && more.empty())) return;
+          values.resize(rows, column.none);
+          if constexpr (column.contents == Contents::value)
+            append(values, more);
+          else
+            for (const auto value : more) values.push_back(moved<column.contents>(value));
+          values.resize(rows + from.size(), column.none);
+        },
+        to, from);
   }
 
   void add_recording() {
@@ -242,34 +140,39 @@ class Appending {
         to_.sources[i] = from_.sources[i];
   }
 
-  void add_times(std::vector<Ns>& to, const std::vector<Ns>& from) {
-    for (const Ns t : from) to.push_back(t + shift_);
+  // What CUDA handed out before the recording stays older than it.
+  void keep_old_allocations() {
+    const Allocations& from = from_.allocations;
+    Allocations& to = to_.allocations;
+    if (from.size() == 0) return;
+    to.by = from.by;
+    for (std::size_t i = 0; i < from.size() && from.by == Allocator::cuda; ++i)
+      if (from.start[i] <= 0)
+        to.start[to.size() - from.size() + i] = std::min(from.start[i], from.start[i] + shift_);
   }
-  template <class Events>
-  void add_spans(Events& to, const Events& from) {
-    add_times(to.start, from.start);
-    add_times(to.end, from.end);
-  }
-  void add_names(std::vector<NameId>& to, const std::vector<NameId>& from) {
-    for (const NameId n : from) to.push_back(names_[n]);
-  }
-  template <class T>
-  void add_numbers(std::vector<T>& to, const std::vector<T>& from, std::size_t behind) {
-    for (const T n : from) to.push_back(static_cast<T>(n + behind));
-  }
-  // Named spans on a thread.
-  template <class Events>
-  void add_thread_events(Events& to, const Events& from) {
-    add_spans(to, from);
-    add_names(to.name, from.name);
-    add_numbers(to.thread, from.thread, threads_);
+
+  // What a rank's number, name or time is in the whole job.
+  template <Contents contents, class Value>
+  Value moved(Value of_rank) const {
+    using enum Contents;
+    const auto behind = [&](std::size_t others) { return static_cast<Value>(of_rank + others); };
+    if constexpr (contents == time) return of_rank + shift_;
+    if constexpr (contents == name) return names_[of_rank];
+    if constexpr (contents == thread) return behind(threads_);
+    if constexpr (contents == thread_or_none)
+      return of_rank == no_index ? of_rank : behind(threads_);
+    if constexpr (contents == stream) return behind(streams_);
+    if constexpr (contents == device) return behind(devices_);
+    if constexpr (contents == process) return behind(processes_);
+    if constexpr (contents == group_or_none) return of_rank == no_group ? of_rank : behind(groups_);
+    return of_rank;
   }
 
   Trace& to_;
   const Trace& from_;
   const Ns shift_;
-  const std::size_t devices_, processes_, threads_, streams_;  // how many there were before
-  std::vector<NameId> names_;                                  // by the rank's own number
+  const std::size_t devices_, processes_, threads_, streams_, groups_;  // how many came before
+  std::vector<NameId> names_;                                           // by the rank's own number
 };
 
 }  // namespace

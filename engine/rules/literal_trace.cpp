@@ -191,20 +191,18 @@ class Builder {
     ops.address.push_back(r.count("address", 0, largest_bytes));
     ops.in_graph.push_back(r.is_true("in_graph"));
     group(r);
+    complete_rows(ops);
     if (correlation != 0) launch(r, s.start, launch_of(kind), correlation);
   }
 
   void group(const LiteralRow& r) {
     Ops& ops = trace_.ops;
-    const bool known = r.has("group") || r.has("ranks");
-    if (known && ops.group.empty()) ops.group.resize(ops.size() - 1, no_group);
-    if (ops.group.empty()) return;
-    ops.group.push_back(no_group);
-    if (!known) return;
+    if (!r.has("group") && !r.has("ranks")) return;
+    ops.group.resize(ops.size() - 1, no_group);
     const Group of{trace_.names.intern(r.text("group", "")),
                    static_cast<std::uint32_t>(r.count("ranks", 2, most_ranks))};
     const auto it = std::find(trace_.groups.begin(), trace_.groups.end(), of);
-    ops.group.back() = static_cast<std::uint32_t>(it - trace_.groups.begin());
+    ops.group.push_back(static_cast<std::uint32_t>(it - trace_.groups.begin()));
     if (it == trace_.groups.end()) trace_.groups.push_back(of);
   }
 
@@ -230,87 +228,87 @@ class Builder {
     trace_.calls.result.push_back(0);
   }
 
+  // Adds a row: its times, its thread, what `rest` adds, and zeros in all other columns.
+  template <class Events, class Rest>
+  void add(Events& events, const LiteralRow& r, Rest rest) {
+    if constexpr (requires { events.end; }) {
+      const Span s = span(r);
+      events.start.push_back(s.start);
+      events.end.push_back(s.end);
+    } else {
+      events.start.push_back(r.time(1) + shift_);
+    }
+    rest(events);
+    if constexpr (requires { events.thread; }) events.thread.push_back(thread(r));
+    complete_rows(events);
+  }
+
+  NameId name(const std::string& text) { return trace_.names.intern(text); }
+
   void range(const LiteralRow& r) {
-    std::string name = r.text_at(3);
-    if (const std::size_t at = name.find("{n}"); at != std::string::npos)
-      name.replace(at, 3, std::to_string(round_ + 1));
-    const Span s = span(r);
-    trace_.ranges.start.push_back(s.start);
-    trace_.ranges.end.push_back(s.end);
-    trace_.ranges.name.push_back(trace_.names.intern(name));
-    trace_.ranges.thread.push_back(thread(r));
-    trace_.ranges.bytes.push_back(r.count("bytes", 0, largest_bytes));
-    trace_.ranges.nest.push_back(1);
+    std::string text = r.text_at(3);
+    if (const std::size_t at = text.find("{n}"); at != std::string::npos)
+      text.replace(at, 3, std::to_string(round_ + 1));
+    add(trace_.ranges, r, [&](Ranges& ranges) {
+      ranges.name.push_back(name(text));
+      ranges.bytes.push_back(r.count("bytes", 0, largest_bytes));
+      ranges.nest.push_back(1);
+    });
   }
 
   void os_call(const LiteralRow& r) {
-    const Span s = span(r);
-    trace_.os_calls.start.push_back(s.start);
-    trace_.os_calls.end.push_back(s.end);
-    trace_.os_calls.name.push_back(trace_.names.intern(r.text_at(3)));
-    trace_.os_calls.thread.push_back(thread(r));
+    add(trace_.os_calls, r, [&](OsCalls& calls) { calls.name.push_back(name(r.text_at(3))); });
   }
 
   void gpu_fault(const LiteralRow& r) {
-    const Span s = span(r);
-    trace_.gpu_faults.start.push_back(s.start);
-    trace_.gpu_faults.end.push_back(s.end);
-    trace_.gpu_faults.device.push_back(0);
-    trace_.gpu_faults.address.push_back(r.count("address", 0, largest_bytes));
-    trace_.gpu_faults.count.push_back(r.count("count", 1, largest_bytes));
+    add(trace_.gpu_faults, r, [&](GpuFaults& faults) {
+      faults.address.push_back(r.count("address", 0, largest_bytes));
+      faults.count.push_back(r.count("count", 1, largest_bytes));
+    });
   }
 
   void cpu_fault(const LiteralRow& r) {
-    trace_.cpu_faults.start.push_back(r.time(1) + shift_);
-    trace_.cpu_faults.address.push_back(r.count("address", 0, largest_bytes));
-    trace_.cpu_faults.function.push_back(0);
+    add(trace_.cpu_faults, r,
+        [&](CpuFaults& faults) { faults.address.push_back(r.count("address", 0, largest_bytes)); });
   }
 
   void sample(const LiteralRow& r) {
-    trace_.samples.start.push_back(r.time(1) + shift_);
-    trace_.samples.period.push_back(
-        static_cast<Ns>(1000 * std::clamp(r.number("period", 0), 0.0, 1e12)));
-    trace_.samples.metric.push_back(trace_.names.intern(r.text_at(2)));
-    trace_.samples.value.push_back(r.number_at(3));
-    trace_.samples.device.push_back(0);
+    add(trace_.samples, r, [&](Samples& samples) {
+      samples.period.push_back(
+          static_cast<Ns>(1000 * std::clamp(r.number("period", 0), 0.0, 1e12)));
+      samples.metric.push_back(name(r.text_at(2)));
+      samples.value.push_back(r.number_at(3));
+    });
   }
 
   void memory_use(const LiteralRow& r) {
-    trace_.memory_use.start.push_back(r.time(1) + shift_);
-    // Negative where memory is freed.
-    trace_.memory_use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
-    trace_.memory_use.device.push_back(0);
-    trace_.memory_use.kind.push_back(MemoryKind::device);
-    trace_.memory_use.correlation.push_back(0);
+    add(trace_.memory_use, r, [&](MemoryUse& use) {
+      // Negative where memory is freed.
+      use.bytes.push_back(static_cast<std::int64_t>(r.number("bytes", 0)));
+      use.kind.push_back(MemoryKind::device);
+    });
   }
 
   void cpu_stretch(const LiteralRow& r) {
-    const Span s = span(r);
-    trace_.cpu_stretches.start.push_back(s.start);
-    trace_.cpu_stretches.end.push_back(s.end);
-    trace_.cpu_stretches.thread.push_back(thread(r));
-    trace_.cpu_stretches.cpu.push_back(r.count("cpu", 0, most_cpu));
+    add(trace_.cpu_stretches, r,
+        [&](CpuStretches& stretches) { stretches.cpu.push_back(r.count("cpu", 0, most_cpu)); });
   }
 
   void host_sample(const LiteralRow& r) {
-    HostSamples& samples = trace_.host_samples;
-    samples.start.push_back(r.time(1) + shift_);
-    samples.thread.push_back(thread(r));
-    samples.function.push_back(trace_.names.intern(r.text_at(2)));
-    samples.module.push_back(trace_.names.intern(r.text("module", "")));
-    samples.line.push_back(trace_.names.intern(r.text("line", "")));
-    samples.is_python.push_back(r.is_true("python"));
+    add(trace_.host_samples, r, [&](HostSamples& samples) {
+      samples.function.push_back(name(r.text_at(2)));
+      samples.module.push_back(name(r.text("module", "")));
+      samples.line.push_back(name(r.text("line", "")));
+      samples.is_python.push_back(r.is_true("python"));
+    });
   }
 
   void python_lock(const LiteralRow& r) {
-    const Span s = span(r);
-    const bool holds = r.is_true("holds");
-    PythonLock& lock = trace_.python_lock;
-    lock.start.push_back(s.start);
-    lock.end.push_back(s.end);
-    lock.name.push_back(trace_.names.intern(holds ? "Holding GIL" : "Waiting for GIL"));
-    lock.thread.push_back(thread(r));
-    lock.holds.push_back(holds);
+    add(trace_.python_lock, r, [&](PythonLock& lock) {
+      const bool holds = r.is_true("holds");
+      lock.name.push_back(name(holds ? "Holding GIL" : "Waiting for GIL"));
+      lock.holds.push_back(holds);
+    });
   }
 
   void environment() {

@@ -53,151 +53,52 @@ struct Places {
   }
 };
 
-// A column of such numbers, read as positions.
-template <class Number>
-struct Placed {
-  const std::vector<Number>& column;
-  const std::vector<std::uint32_t>& place;
-  std::uint32_t operator[](Row row) const { return place[column[row]]; }
-};
-template <class Number>
-Placed(const std::vector<Number>&, const std::vector<std::uint32_t>&) -> Placed<Number>;
+// A value as it is compared: a number of a thing by the place of the thing.
+template <Contents contents, class Value>
+auto compared(Value value, const Places& place) {
+  if constexpr (contents == is::name)
+    return place.name[value];
+  else if constexpr (contents == is::stream)
+    return place.stream[value];
+  else if constexpr (contents == is::device)
+    return place.device[value];
+  else if constexpr (contents == is::process)
+    return place.process[value];
+  else if constexpr (contents == is::thread)
+    return place.thread[value];
+  else if constexpr (contents == is::thread_or_none)
+    return value == no_index ? no_row : place.thread[value];
+  else
+    return value;
+}
 
-// A column as it is.
-template <class Value>
-struct Plain {
-  const std::vector<Value>& column;
-  Value operator[](Row row) const { return column[row]; }
-};
-template <class Value>
-Plain(const std::vector<Value>&) -> Plain<Value>;
+// Of rows that start and end together: whether `a` comes first, by the first column in which they
+// differ.
+template <class Events>
+bool comes_first(const Events& events, const Places& place, Row a, Row b) {
+  int order = 0;
+  each_column(
+      [&](auto column, const auto& values) {
+        if constexpr (column.contents != is::joined && column.contents != is::group_or_none) {
+          if (order != 0 || values.empty()) return;
+          const auto x = compared<column.contents>(values[a], place),
+                     y = compared<column.contents>(values[b], place);
+          order = x < y ? -1 : y < x ? 1 : 0;
+        }
+      },
+      events);
+  return order < 0;
+}
 
-// The addresses of operations, if there are any.
-struct Addresses {
-  const Ops& ops;
-  std::int64_t operator[](Row row) const { return ops.address_of(row); }
-};
-
-// Earlier first, then longer first, so that an enclosing event comes before what it encloses; then
-// by `columns`.
-template <class Events, class... Columns>
-auto earlier(const Events& e, Columns... columns) {
-  return [&e, columns...](Row a, Row b) {
+// Earlier first, then longer first, so that an enclosing event comes before what it encloses.
+template <class Events>
+void sort(Events& e, const Places& place) {
+  sort_rows(e, [&](Row a, Row b) {
     if (e.start[a] != e.start[b]) return e.start[a] < e.start[b];
-    if (e.end[a] != e.end[b]) return e.end[a] > e.end[b];
-    return std::tuple(columns[a]...) < std::tuple(columns[b]...);
-  };
-}
-
-// The same for points in time.
-template <class Events, class... Columns>
-auto earlier_point(const Events& e, Columns... columns) {
-  return [&e, columns...](Row a, Row b) {
-    if (e.start[a] != e.start[b]) return e.start[a] < e.start[b];
-    return std::tuple(columns[a]...) < std::tuple(columns[b]...);
-  };
-}
-
-// Sorts all columns of one kind of event by `before(a, b)`, stably.
-template <class Before, class... Columns>
-void sort_columns(std::size_t rows, Before before, Columns&... columns) {
-  reorder(sorted_rows(rows, before), rows, columns...);
-}
-
-void sort(Ops& o, const Places& place) {
-  sort_columns(
-      o.size(),
-      earlier(o, Placed{o.stream, place.stream}, Plain{o.correlation}, Plain{o.kind}, Plain{o.copy},
-              Placed{o.name, place.name}, Addresses{o}, Plain{o.bytes}, Plain{o.cause}),
-      o.start, o.end, o.bytes, o.stream, o.name, o.correlation, o.blocks, o.threads, o.kind, o.copy,
-      o.source, o.target, o.cause, o.address, o.in_graph, o.occupancy, o.registers, o.shared_bytes,
-      o.blocks_x, o.group);
-}
-
-void sort(Calls& c, const Places& place) {
-  sort_columns(
-      c.size(),
-      earlier(c, Placed{c.thread, place.thread}, Plain{c.correlation}, Placed{c.name, place.name}),
-      c.start, c.end, c.name, c.correlation, c.thread, c.result);
-}
-
-void sort(Ranges& r, const Places& place) {
-  sort_columns(r.size(), earlier(r, Placed{r.thread, place.thread}, Placed{r.name, place.name}),
-               r.start, r.end, r.name, r.thread, r.bytes, r.nest);
-}
-
-void sort(Frames& f, const Places& place) {
-  sort_columns(f.size(), earlier(f, Placed{f.thread, place.thread}, Placed{f.name, place.name}),
-               f.start, f.end, f.name, f.thread);
-}
-
-void sort(Forwards& f, const Places& place) {
-  sort_columns(f.size(),
-               earlier_point(f, Placed{f.thread, place.thread}, Plain{f.forward_start},
-                             Placed{f.forward_thread, place.thread}),
-               f.start, f.thread, f.forward_start, f.forward_thread);
-}
-
-void sort(OsCalls& c, const Places& place) {
-  sort_columns(c.size(), earlier(c, Placed{c.thread, place.thread}, Placed{c.name, place.name}),
-               c.start, c.end, c.name, c.thread);
-}
-
-void sort(CpuStretches& s, const Places& place) {
-  sort_columns(s.size(), earlier(s, Placed{s.thread, place.thread}, Plain{s.cpu}), s.start, s.end,
-               s.thread, s.cpu);
-}
-
-void sort(HostSamples& s, const Places& place) {
-  sort_columns(s.size(),
-               earlier_point(s, Placed{s.thread, place.thread}, Placed{s.line, place.name},
-                             Placed{s.function, place.name}, Placed{s.module, place.name},
-                             Plain{s.is_python}),
-               s.start, s.thread, s.function, s.module, s.line, s.is_python);
-}
-
-void sort(PythonLock& l, const Places& place) {
-  sort_columns(l.size(), earlier(l, Placed{l.thread, place.thread}, Plain{l.holds}), l.start, l.end,
-               l.name, l.thread, l.holds);
-}
-
-void sort(Syncs& s, const Places& place) {
-  sort_columns(s.size(), earlier(s, Placed{s.stream, place.stream}, Plain{s.correlation}), s.start,
-               s.end, s.correlation, s.stream);
-}
-
-void sort(GpuFaults& f, const Places& place) {
-  sort_columns(f.size(),
-               earlier(f, Placed{f.device, place.device}, Plain{f.address}, Plain{f.count}),
-               f.start, f.end, f.address, f.count, f.device);
-}
-
-void sort(CpuFaults& f, const Places& place) {
-  sort_columns(f.size(), earlier_point(f, Plain{f.address}, Placed{f.function, place.name}),
-               f.start, f.address, f.function);
-}
-
-void sort(MemoryUse& m, const Places& place) {
-  sort_columns(m.size(),
-               earlier_point(m, Placed{m.device, place.device}, Plain{m.kind}, Plain{m.bytes}),
-               m.start, m.bytes, m.device, m.kind, m.correlation);
-}
-
-// Of what happened before the recording only the order of the calls is known.
-void sort(Allocations& a, const Places& place) {
-  sort_columns(a.size(),
-               earlier_point(a, Placed{a.device, place.device}, Placed{a.process, place.process},
-                             Plain{a.correlation}, Plain{a.address}, Plain{a.bytes},
-                             Plain{a.in_use}, Plain{a.reserved}),
-               a.start, a.address, a.bytes, a.in_use, a.reserved, a.pool, a.device, a.process,
-               a.thread, a.kind, a.correlation);
-}
-
-void sort(Samples& s, const Places& place) {
-  sort_columns(s.size(),
-               earlier_point(s, Placed{s.device, place.device}, Placed{s.metric, place.name},
-                             Plain{s.value}),
-               s.start, s.period, s.metric, s.value, s.device);
+    if constexpr (requires { e.end; })
+      if (e.end[a] != e.end[b]) return e.end[a] > e.end[b];
+    return comes_first(e, place, a, b);
+  });
 }
 
 template <class Events>
@@ -247,21 +148,7 @@ void extend(Trace& t, const Events& events) {
 void Trace::seal() {
   const Timed timed("read/sort");
   const Places place(*this);
-  sort(calls, place);
-  sort(ranges, place);
-  sort(frames, place);
-  sort(forwards, place);
-  sort(os_calls, place);
-  sort(cpu_stretches, place);
-  sort(host_samples, place);
-  sort(python_lock, place);
-  sort(syncs, place);
-  sort(gpu_faults, place);
-  sort(cpu_faults, place);
-  sort(memory_use, place);
-  sort(allocations, place);
-  sort(samples, place);
-  sort(ops, place);
+  each_table([&](auto& events) { sort(events, place); }, *this);
 
   const CallIndex index(*this);
   join(ops, index, streams);

@@ -128,14 +128,21 @@ void reorder_column(const RowOrder& order, std::size_t rows, std::byte* buffer,
   });
 }
 
-/// Applies such an order to columns. All columns use the same buffer in turn, because allocating
-/// memory takes longer than filling it.
-template <class... Columns>
-void reorder(const RowOrder& order, std::size_t rows, Columns&... columns) {
+/// Sorts all rows of a kind of event by `before(a, b)`, stably. All columns use the same buffer in
+/// turn, because allocating memory takes longer than filling it.
+template <class Events, class Before>
+void sort_rows(Events& events, Before before) {
+  const std::size_t rows = events.size();
+  const RowOrder order = sorted_rows(rows, before);
   if (!order) return;
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(
-      rows * std::max({sizeof(typename Columns::value_type)...}));
-  (reorder_column(order, rows, buffer.get(), columns), ...);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * sizeof(std::int64_t));
+  each_column(
+      [&](auto column, auto& values) {
+        static_assert(sizeof(values[0]) <= sizeof(std::int64_t));
+        if constexpr (is_recorded(column.contents))
+          reorder_column(order, rows, buffer.get(), values);
+      },
+      events);
 }
 
 }  // namespace gh

@@ -6,6 +6,7 @@
 // after that nothing changes.
 //
 // This is the main header of trace/. The others are:
+//   columns.hpp       how the columns of an event are declared
 //   row_set.hpp       selections of rows, as rules make them
 //   metric_names.hpp  what each tool calls the GPU metrics that it samples
 //   sort_rows.hpp     sorting rows on all threads
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "base/spans.hpp"
+#include "trace/columns.hpp"
 
 namespace gh {
 
@@ -120,6 +122,18 @@ struct Ops {
   std::uint32_t shared_bytes_of(Row op) const {
     return shared_bytes.empty() ? 0 : shared_bytes[op];
   }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Ops::start, &Ops::end), column<is::stream>(&Ops::stream),
+      column<is::value>(&Ops::correlation, &Ops::kind, &Ops::copy), column<is::name>(&Ops::name),
+      optional_column<is::value>(&Ops::address),
+      column<is::value>(&Ops::bytes, &Ops::cause, &Ops::blocks, &Ops::threads, &Ops::in_graph),
+      column_or<is::value>(&Ops::source, MemoryKind::unknown),
+      column_or<is::value>(&Ops::target, MemoryKind::unknown),
+      optional_column<is::value>(&Ops::registers), optional_column<is::value>(&Ops::shared_bytes),
+      optional_column<is::value>(&Ops::blocks_x),
+      optional_column<is::value>(&Ops::occupancy, no_occupancy),
+      optional_column<is::group_or_none>(&Ops::group, no_group), column<is::joined>(&Ops::call));
 };
 
 /// CUDA runtime and driver calls of the host.
@@ -133,6 +147,11 @@ struct Calls {
   std::vector<std::uint16_t> result;
   std::size_t size() const { return start.size(); }
   std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&Calls::start, &Calls::end),
+                     column<is::thread>(&Calls::thread), column<is::value>(&Calls::correlation),
+                     column<is::name>(&Calls::name), optional_column<is::value>(&Calls::result));
 };
 
 /// Values of Ranges::nest for entries that are not the program's own ranges: library calls, and
@@ -150,6 +169,10 @@ struct Ranges {
   /// NVTX domain. Ranges of nest 0 may overlap anything.
   std::vector<std::uint8_t> nest;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Ranges::start, &Ranges::end), column<is::thread>(&Ranges::thread),
+      column<is::name>(&Ranges::name), column<is::value>(&Ranges::bytes, &Ranges::nest));
 };
 
 /// The program's Python functions and modules, if the profiler recorded stacks, without those of
@@ -159,6 +182,10 @@ struct Frames {
   std::vector<NameId> name;  ///< "train.py(40): train_step"
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&Frames::start, &Frames::end),
+                     column<is::thread>(&Frames::thread), column<is::name>(&Frames::name));
 };
 
 /// Links a backward operator to its forward operator, for the module and the line of it: backward
@@ -169,6 +196,10 @@ struct Forwards {
   std::vector<Ns> forward_start;
   std::vector<std::uint16_t> forward_thread;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Forwards::start), column<is::thread>(&Forwards::thread),
+      column<is::time>(&Forwards::forward_start), column<is::thread>(&Forwards::forward_thread));
 };
 
 /// OS runtime calls in which a host thread blocked or did I/O (poll, read, pthread_cond_wait, ...).
@@ -177,6 +208,10 @@ struct OsCalls {
   std::vector<NameId> name;
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&OsCalls::start, &OsCalls::end),
+                     column<is::thread>(&OsCalls::thread), column<is::name>(&OsCalls::name));
 };
 
 /// Intervals in which a host thread was on a CPU, if context switches were traced. A thread's
@@ -186,6 +221,10 @@ struct CpuStretches {
   std::vector<std::uint16_t> thread;  ///< index into Trace::threads
   std::vector<std::uint16_t> cpu;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&CpuStretches::start, &CpuStretches::end),
+      column<is::thread>(&CpuStretches::thread), column<is::value>(&CpuStretches::cpu));
 };
 
 /// Moments at which the profiler sampled what a host thread was doing: its native stack while it
@@ -198,6 +237,11 @@ struct HostSamples {
   std::vector<NameId> line;      ///< of Python: "train.py(40): tokenize"; otherwise ""
   std::vector<std::uint8_t> is_python;  ///< 1 for a Python stack, 0 for a native one
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&HostSamples::start), column<is::thread>(&HostSamples::thread),
+      column<is::name>(&HostSamples::line, &HostSamples::function, &HostSamples::module),
+      column<is::value>(&HostSamples::is_python));
 };
 
 /// Time in which a thread waited for Python's global interpreter lock (GIL) or held it.
@@ -207,6 +251,11 @@ struct PythonLock {
   std::vector<std::uint16_t> thread;
   std::vector<std::uint8_t> holds;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&PythonLock::start, &PythonLock::end),
+                     column<is::thread>(&PythonLock::thread), column<is::value>(&PythonLock::holds),
+                     column<is::name>(&PythonLock::name));
 };
 
 /// Synchronizations as the profiler wrote them. The recorded type is not reliable: classify by the
@@ -217,6 +266,10 @@ struct Syncs {
   std::vector<std::uint32_t> stream;  ///< index into Trace::streams
   std::vector<Row> call;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Syncs::start, &Syncs::end), column<is::stream>(&Syncs::stream),
+      column<is::value>(&Syncs::correlation), column<is::joined>(&Syncs::call));
 };
 
 /// GPU page faults of unified memory; `end` is when they had been handled.
@@ -225,6 +278,10 @@ struct GpuFaults {
   std::vector<std::int64_t> address, count;
   std::vector<std::uint16_t> device;  ///< index into Trace::devices
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&GpuFaults::start, &GpuFaults::end), column<is::device>(&GpuFaults::device),
+      column<is::value>(&GpuFaults::address, &GpuFaults::count));
 };
 
 /// CPU page faults of unified memory, and the function that faulted.
@@ -233,6 +290,10 @@ struct CpuFaults {
   std::vector<std::int64_t> address;
   std::vector<NameId> function;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&CpuFaults::start), column<is::value>(&CpuFaults::address),
+                     column<is::name>(&CpuFaults::function));
 };
 
 /// Device memory allocated (+) and freed (-). Rows at or before 0 are allocations from before the
@@ -244,6 +305,10 @@ struct MemoryUse {
   std::vector<MemoryKind> kind;
   std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&MemoryUse::start), column<is::device>(&MemoryUse::device),
+      column<is::value>(&MemoryUse::kind, &MemoryUse::bytes, &MemoryUse::correlation));
 };
 
 /// Who hands out blocks of memory.
@@ -269,6 +334,14 @@ struct Allocations {
   std::vector<MemoryKind> kind;
   std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Allocations::start), column<is::device>(&Allocations::device),
+      column<is::process>(&Allocations::process),
+      column<is::value>(&Allocations::correlation, &Allocations::address, &Allocations::bytes,
+                        &Allocations::in_use, &Allocations::reserved, &Allocations::pool,
+                        &Allocations::kind),
+      column_or<is::thread_or_none>(&Allocations::thread, no_index));
 };
 
 /// Samples of GPU metrics.
@@ -280,6 +353,10 @@ struct Samples {
   std::vector<double> value;  ///< percent, or the unit in the metric's name
   std::vector<std::uint16_t> device;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns = std::tuple_cat(
+      column<is::time>(&Samples::start), column<is::device>(&Samples::device),
+      column<is::name>(&Samples::metric), column<is::value>(&Samples::value, &Samples::period));
 };
 
 /// A monitor's mean over its whole file, if nothing shows which samples lie within the steps.
@@ -380,18 +457,8 @@ struct MeasuredStep {
   Ns recorded_ns = 0;         ///< the same unit in the recording; 0 if unknown
 };
 
-struct Trace {
-  // Where the recording comes from.
-  std::string path, format, producer, schema;
-  std::string host;                        ///< the machine on which it was recorded, "" if unknown
-  std::string ranges_are = "NVTX ranges";  ///< what `ranges` are called in such reports
-  Names names;
-  std::vector<Device> devices;
-  std::vector<Process> processes;
-  std::vector<Thread> threads;
-  std::vector<Stream> streams;
-  std::vector<Group> groups;
-
+/// All kinds of events of a trace.
+struct Tables {
   Ops ops;
   Calls calls;
   Ranges ranges;
@@ -407,6 +474,34 @@ struct Trace {
   MemoryUse memory_use;
   Allocations allocations;
   Samples samples;
+};
+
+/// Calls `visit(table, more...)` for every kind of event.
+template <class Visit, class... More>
+void each_table(Visit visit, Tables& tables, More&... more) {
+  const auto all = [&](auto... table) {
+    static_assert((sizeof(tables.*table) + ...) == sizeof(Tables), "this must visit every table");
+    const auto one = [&](auto at) { visit(tables.*at, more.*at...); };
+    (one(table), ...);
+  };
+  all(&Tables::ops, &Tables::calls, &Tables::ranges, &Tables::frames, &Tables::forwards,
+      &Tables::os_calls, &Tables::cpu_stretches, &Tables::host_samples, &Tables::python_lock,
+      &Tables::syncs, &Tables::gpu_faults, &Tables::cpu_faults, &Tables::memory_use,
+      &Tables::allocations, &Tables::samples);
+}
+
+struct Trace : Tables {
+  // Where the recording comes from.
+  std::string path, format, producer, schema;
+  std::string host;                        ///< the machine on which it was recorded, "" if unknown
+  std::string ranges_are = "NVTX ranges";  ///< what `ranges` are called in such reports
+  Names names;
+  std::vector<Device> devices;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+  std::vector<Stream> streams;
+  std::vector<Group> groups;
+
   Monitor monitor;
   std::map<NameId, NameId> kernel_sources;  ///< by a kernel's name: the file of the compiler's code
   std::vector<Span> profiler_overhead;      ///< host time that the profiler reports as its own
@@ -450,9 +545,9 @@ struct Trace {
   Span span_of(Row op) const { return {ops.start[op], ops.end[op]}; }
   std::string thread_label(std::uint16_t thread) const;  ///< "python3 (447)"; "" for no_index
 
-  /// Sorts every kind of event by start (ties: longer first, then by their contents, so that the
-  /// order is total) and joins operations, synchronizations and allocations to calls by process and
-  /// correlation.
+  /// Sorts every kind of event by start (ties: longer first, then by their columns as declared, so
+  /// that the order is total) and joins operations, synchronizations and allocations to calls by
+  /// process and correlation.
   void seal();
 };
 

@@ -79,20 +79,17 @@ TEST_CASE("sort_rows: columns of every width are sorted, and empty ones stay emp
   for (int& key : keys) key = static_cast<int>(random() % 1000);
   const std::vector<Row> expected = stably_sorted(keys);
   by_threads([&] {
-    std::vector<std::int64_t> wide(rows);
-    std::vector<std::uint8_t> narrow(rows);
-    std::vector<gh::OpKind> none;
+    gh::Ops ops;
     for (std::size_t i = 0; i < rows; ++i) {
-      wide[i] = static_cast<std::int64_t>(i) << 32;
-      narrow[i] = static_cast<std::uint8_t>(keys[i]);
+      ops.start.push_back(static_cast<std::int64_t>(i) << 32);
+      ops.in_graph.push_back(static_cast<std::uint8_t>(keys[i]));
     }
-    gh::reorder(gh::sorted_rows(rows, [&](Row a, Row b) { return keys[a] < keys[b]; }), rows,
-                narrow, wide, none);
+    gh::sort_rows(ops, [&](Row a, Row b) { return keys[a] < keys[b]; });
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < rows; ++i)
-      wrong += wide[i] != static_cast<std::int64_t>(expected[i]) << 32 ||
-               narrow[i] != static_cast<std::uint8_t>(keys[expected[i]]);
-    CHECK((wrong == 0 && none.empty()));
+      wrong += ops.start[i] != static_cast<std::int64_t>(expected[i]) << 32 ||
+               ops.in_graph[i] != static_cast<std::uint8_t>(keys[expected[i]]);
+    CHECK((wrong == 0 && ops.address.empty()));
   });
 }
 

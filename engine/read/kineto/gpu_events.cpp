@@ -39,42 +39,28 @@ bool Importer::put_op(Category c, const Event& e, Ns start, Ns end) {
   o.end.push_back(end);
   o.stream.push_back(stream(*device, stream_id.value_or(-1)));
   o.correlation.push_back(correlation_of(e));
-  o.cause.push_back(MigrationCause::none);
-  o.in_graph.push_back(0);
   if (c == Category::kernel) {
     o.kind.push_back(OpKind::kernel);
     o.name.push_back(name(e.name));
     o.blocks.push_back(product_of(e[Argument::grid]));
     o.threads.push_back(
         static_cast<std::uint16_t>(std::min<std::uint32_t>(product_of(e[Argument::block]), 65535)));
-    o.bytes.push_back(0);
-    o.copy.push_back(CopyKind::none);
-    o.source.push_back(MemoryKind::unknown);
-    o.target.push_back(MemoryKind::unknown);
     put_occupancy(e);
     put_resources(e);
     o.blocks_x.resize(o.size() - 1);
     o.blocks_x.push_back(first_of(e[Argument::grid]));
     put_group(e);
-    return true;
+  } else {
+    const bool is_copy = c == Category::copy;
+    o.kind.push_back(is_copy ? OpKind::copy : OpKind::set);
+    o.bytes.push_back(
+        std::clamp<std::int64_t>(integer(e[Argument::bytes]).value_or(0), 0, most_bytes));
+    o.copy.push_back(is_copy ? direction_of(e.name) : CopyKind::none);
+    o.source.push_back(is_copy ? memory_of(between(e.name, "(", " ->")) : MemoryKind::unknown);
+    o.target.push_back(
+        memory_of(is_copy ? between(e.name, "-> ", ")") : between(e.name, "(", ")")));
   }
-  const bool is_copy = c == Category::copy;
-  o.kind.push_back(is_copy ? OpKind::copy : OpKind::set);
-  o.name.push_back(0);
-  o.blocks.push_back(0);
-  o.threads.push_back(0);
-  o.bytes.push_back(
-      std::clamp<std::int64_t>(integer(e[Argument::bytes]).value_or(0), 0, most_bytes));
-  o.copy.push_back(is_copy ? direction_of(e.name) : CopyKind::none);
-  o.source.push_back(is_copy ? memory_of(between(e.name, "(", " ->")) : MemoryKind::unknown);
-  o.target.push_back(memory_of(is_copy ? between(e.name, "-> ", ")") : between(e.name, "(", ")")));
-  if (!o.occupancy.empty()) o.occupancy.push_back(no_occupancy);
-  if (!o.registers.empty()) {
-    o.registers.push_back(0);
-    o.shared_bytes.push_back(0);
-  }
-  if (!o.blocks_x.empty()) o.blocks_x.push_back(0);
-  if (!o.group.empty()) o.group.push_back(no_group);
+  complete_rows(o);
   return true;
 }
 
@@ -83,9 +69,9 @@ void Importer::put_occupancy(const Event& e) {
   Ops& o = trace_.ops;
   const auto percent = integer(e[Argument::occupancy]);
   const bool known = percent && *percent >= 0 && *percent <= 100;
-  if (known && o.occupancy.empty()) o.occupancy.resize(o.size() - 1, no_occupancy);
-  if (known || !o.occupancy.empty()) {
-    o.occupancy.push_back(known ? static_cast<std::uint8_t>(*percent) : no_occupancy);
+  if (known) {
+    o.occupancy.resize(o.size() - 1, no_occupancy);
+    o.occupancy.push_back(static_cast<std::uint8_t>(*percent));
   }
   // Blocks divided by blocks per SM gives the number of SMs, more exactly for larger grids.
   double per_sm = 0;
@@ -118,13 +104,7 @@ void Importer::put_group(const Event& e) {
   constexpr std::int64_t most_ranks = 1 << 24;
   Ops& o = trace_.ops;
   const auto size = integer(e[Argument::group_size]);
-  const bool known = size && *size > 0 && *size <= most_ranks;
-  if (known && o.group.empty()) o.group.resize(o.size() - 1, no_group);
-  if (o.group.empty()) return;
-  if (!known) {
-    o.group.push_back(no_group);
-    return;
-  }
+  if (!size || *size <= 0 || *size > most_ranks) return;
   // In point-to-point communication only the sender and the receiver take part.
   const std::string_view what = unquoted(e[Argument::collective]);
   const bool to_one = what == "send" || what == "recv";
@@ -134,6 +114,7 @@ void Importer::put_group(const Event& e) {
   const auto [it, added] = groups_.try_emplace({group.name, group.ranks},
                                                static_cast<std::uint32_t>(trace_.groups.size()));
   if (added) trace_.groups.push_back(group);
+  o.group.resize(o.size() - 1, no_group);
   o.group.push_back(it->second);
 }
 

@@ -35,12 +35,6 @@ bool is_in_graph(TableReader& rows, int graph_node) {
   return !rows.is_null(graph_node) && rows.integer(graph_node) != 0;
 }
 
-void reserve_ops(const TableReader& rows, const TablePart& from, Ops& ops) {
-  reserve(rows.expected_rows(from.db), ops.start, ops.end, ops.bytes, ops.stream, ops.name,
-          ops.correlation, ops.blocks, ops.threads, ops.kind, ops.copy, ops.source, ops.target,
-          ops.cause, ops.in_graph);
-}
-
 void add(const StreamWork& work, bool in_graph, Part& part) {
   Ops& ops = part.ops;
   ops.start.push_back(work.start);
@@ -53,16 +47,9 @@ void add(const StreamWork& work, bool in_graph, Part& part) {
 // Fills the columns that rows of this kind do not have.
 void complete(OpKind kind, Part& part) {
   Ops& ops = part.ops;
-  const std::size_t rows = ops.size();
-  ops.kind.resize(rows, kind);
-  if (ops.name.size() < rows) ops.name.resize(rows, part.numbers->names({}));
-  ops.blocks.resize(rows);
-  ops.threads.resize(rows);
-  ops.bytes.resize(rows);
-  ops.copy.resize(rows, CopyKind::none);
-  ops.source.resize(rows, MemoryKind::unknown);
-  ops.target.resize(rows, MemoryKind::unknown);
-  ops.cause.resize(rows, MigrationCause::none);
+  ops.kind.resize(ops.size(), kind);
+  if (ops.name.size() < ops.size()) ops.name.resize(ops.size(), part.numbers->names({}));
+  complete_rows(ops);
 }
 
 // The product of a grid's or block's sizes, at most 4e9.
@@ -129,7 +116,7 @@ void read_kernels(const TablePart& from, Part& part) {
                            "registers", "static_shared", "dynamic_shared", "graph_node"}),
       part.problems, &part.count);
   Ops& ops = part.ops;
-  reserve_ops(rows, from, ops);
+  reserve_rows(ops, rows.expected_rows(from.db));
   while (rows.next()) {
     const StreamWork work = work_in(rows);
     const FileNameView kernel = rows.name(name);
@@ -163,7 +150,7 @@ void read_copies(const TablePart& from, Part& part) {
       with_shared_columns({"bytes", "kind", "source", "target", "cause", "address", "graph_node"}),
       part.problems, &part.count);
   Ops& ops = part.ops;
-  reserve_ops(rows, from, ops);
+  reserve_rows(ops, rows.expected_rows(from.db));
   while (rows.next()) {
     StreamWork work = work_in(rows);
     const std::int64_t moved = sane_bytes(rows.integer(bytes));
@@ -196,7 +183,7 @@ void read_sets(const TablePart& from, Part& part) {
   enum { bytes = first_own, target, graph_node };
   TableReader rows(from, with_shared_columns({"bytes", "target", "graph_node"}), part.problems,
                    &part.count);
-  reserve_ops(rows, from, part.ops);
+  reserve_rows(part.ops, rows.expected_rows(from.db));
   while (rows.next()) {
     const StreamWork work = work_in(rows);
     const std::int64_t set = sane_bytes(rows.integer(bytes));
@@ -212,7 +199,7 @@ void read_sets(const TablePart& from, Part& part) {
 
 void read_graphs(const TablePart& from, Part& part) {
   TableReader rows(from, with_shared_columns({}), part.problems, &part.count);
-  reserve_ops(rows, from, part.ops);
+  reserve_rows(part.ops, rows.expected_rows(from.db));
   while (rows.next()) {
     const StreamWork work = work_in(rows);
     if (rows.sound(work.start, work.end)) add(work, false, part);

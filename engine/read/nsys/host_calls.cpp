@@ -24,8 +24,7 @@ void read_calls(const TablePart& from, Part& part) {
   TableReader rows(from, {"start", "end", "thread", "name", "correlation", "result"}, part.problems,
                    &part.count);
   Calls& calls = part.calls;
-  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread,
-          calls.correlation);
+  reserve_rows(calls, rows.expected_rows(from.db));
   while (rows.next()) {
     const Ns begins = rows.integer(start), ends = rows.integer(end);
     const FileNameView function = rows.name(name);
@@ -43,7 +42,7 @@ void read_os_calls(const TablePart& from, Part& part) {
   enum { start, end, thread, name };
   TableReader rows(from, {"start", "end", "thread", "name"}, part.problems, &part.count);
   OsCalls& calls = part.os_calls;
-  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
+  reserve_rows(calls, rows.expected_rows(from.db));
   while (rows.next()) {
     const Ns begins = rows.integer(start), ends = rows.integer(end);
     const FileNameView function = rows.name(name);
@@ -59,7 +58,7 @@ void read_file_accesses(const TablePart& from, Part& part) {
   enum { start, end, thread_id };
   TableReader rows(from, {"start", "end", "thread_id"}, part.problems, &part.count);
   OsCalls& calls = part.os_calls;
-  reserve(rows.expected_rows(from.db), calls.start, calls.end, calls.name, calls.thread);
+  reserve_rows(calls, rows.expected_rows(from.db));
   while (rows.next()) {
     const Ns begins = rows.integer(start), ends = rows.integer(end);
     const std::int64_t caller = rows.integer(thread_id);

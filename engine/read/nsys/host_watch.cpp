@@ -111,7 +111,7 @@ void read_switches(const TablePart& from, Part& part) {
   enum { start, thread, cpu, in };
   TableReader rows(from, {"start", "thread", "cpu", "in"}, part.problems, &part.count);
   Switches& switches = part.switches;
-  reserve(rows.expected_rows(from.db), switches.start, switches.thread, switches.cpu, switches.in);
+  reserve_rows(switches, rows.expected_rows(from.db));
   while (rows.next()) {
     const Ns at = rows.integer(start);
     const std::int64_t whose = rows.integer(thread);
@@ -129,7 +129,7 @@ void read_stack_samples(const TablePart& from, Part& part) {
   enum { start, thread, id };
   TableReader rows(from, {"start", "thread", "id"}, part.problems, &part.count);
   StackSamples& samples = part.stack_samples;
-  reserve(rows.expected_rows(from.db), samples.start, samples.thread, samples.id);
+  reserve_rows(samples, rows.expected_rows(from.db));
   while (rows.next()) {
     const Ns at = rows.integer(start);
     const std::int64_t whose = rows.integer(thread), stack = rows.integer(id);
@@ -144,7 +144,7 @@ void read_stack_frames(const TablePart& from, Part& part) {
   enum { sample, depth, symbol, module };
   TableReader rows(from, {"sample", "depth", "symbol", "module"}, part.problems, &part.count);
   StackFrames& frames = part.stack_frames;
-  reserve(rows.expected_rows(from.db), frames.sample, frames.depth, frames.symbol, frames.module);
+  reserve_rows(frames, rows.expected_rows(from.db));
   while (rows.next()) {
     const std::int64_t stack = rows.integer(sample), level = rows.integer(depth);
     const FileNameView function = rows.name(symbol), library = rows.name(module);
@@ -239,16 +239,10 @@ void take_python_lock(Trace& trace) {
       lock.holds.push_back(name == holding);
     }
     if (name != 0 && name == holding) continue;
-    ranges.start[kept] = ranges.start[r];
-    ranges.end[kept] = ranges.end[r];
-    ranges.name[kept] = name;
-    ranges.thread[kept] = ranges.thread[r];
-    ranges.bytes[kept] = ranges.bytes[r];
-    ranges.nest[kept] = ranges.nest[r];
+    each_column([&](auto, auto& values) { values[kept] = values[r]; }, ranges);
     ++kept;
   }
-  const auto cut = [&](auto&... columns) { (columns.resize(kept), ...); };
-  cut(ranges.start, ranges.end, ranges.name, ranges.thread, ranges.bytes, ranges.nest);
+  each_column([&](auto, auto& values) { values.resize(kept); }, ranges);
 }
 
 }  // namespace gh::nsys

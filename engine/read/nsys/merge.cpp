@@ -19,6 +19,23 @@ struct Meaning {
   std::vector<std::uint32_t> streams;
 };
 
+// What the numbers of a column mean; null if they mean themselves.
+template <Contents contents>
+constexpr auto ids_of() {
+  if constexpr (contents == Contents::name)
+    return &Meaning::names;
+  else if constexpr (contents == Contents::thread)
+    return &Meaning::threads;
+  else if constexpr (contents == Contents::stream)
+    return &Meaning::streams;
+  else if constexpr (contents == Contents::device)
+    return &Meaning::devices;
+  else if constexpr (contents == Contents::process)
+    return &Meaning::processes;
+  else
+    return nullptr;
+}
+
 // The numbers of all workers, in the order of each worker's numbers, and the keys behind them.
 template <class Key>
 struct Joined {
@@ -89,31 +106,23 @@ class Columns {
     }
   }
 
-  // Copies columns of one kind of event unchanged.
-  template <class Events, class... Column>
-  void plain(Events& to, Events Part::*of, Column... columns) {
-    (add(
-         to.*columns, [of, columns](Part& p) -> auto& { return p.*of.*columns; }, nullptr),
-     ...);
-  }
-  // Copies a column of numbers.
-  template <class Events, class Column, class Ids>
-  void numbered(Events& to, Events Part::*of, Column column, Ids Meaning::*ids) {
-    add(
-        to.*column, [of, column](Part& p) -> auto& { return p.*of.*column; }, ids);
-  }
-  // Copies the columns of intervals of a thread's time.
+  // Copies one kind of event.
   template <class Events>
-  void stretches(Events& to, Events Part::*of) {
-    plain(to, of, &Events::start, &Events::end);
-    numbered(to, of, &Events::name, &Meaning::names);
-    numbered(to, of, &Events::thread, &Meaning::threads);
+  void events(Events& to, Events Part::*of) {
+    each_column(
+        [&](auto column, auto& values) {
+          if constexpr (is_recorded(column.contents)) {
+            if (column.optional) complete(of, column);
+            add<column.contents>(values,
+                                 [of, column](Part& p) -> auto& { return p.*of.*column.at; });
+          }
+        },
+        to);
   }
   // Copies events that consist of a single column.
   template <class Event>
   void whole(std::vector<Event>& to, std::vector<Event> Part::*of) {
-    add(
-        to, [of](Part& p) -> auto& { return p.*of; }, nullptr);
+    add<Contents::value>(to, [of](Part& p) -> auto& { return p.*of; });
   }
 
   void copy() {
@@ -121,14 +130,26 @@ class Columns {
   }
 
  private:
-  // `of` finds the column in a part; `ids`, unless null, says what its numbers mean.
-  template <class Column, class Of, class Ids>
-  void add(Column& to, Of of, Ids ids) {
-    jobs_.push_back([this, &to, of, ids] { copy_column(to, of, ids); });
+  // An optional column: if any part has it, all events need a value.
+  template <class Events, class Column>
+  void complete(Events Part::*of, Column column) {
+    const bool any = std::any_of(tables_.begin(), tables_.end(), [&](const Table& table) {
+      return std::any_of(table.parts.begin(), table.parts.end(),
+                         [&](const Part& part) { return !(part.*of.*column.at).empty(); });
+    });
+    if (!any) return;
+    for (Table& table : tables_)
+      for (Part& part : table.parts) (part.*of.*column.at).resize((part.*of).size(), column.none);
   }
 
-  template <class Column, class Of, class Ids>
-  void copy_column(Column& to, Of of, Ids ids) {
+  // `of` finds the column in a part.
+  template <Contents contents, class Column, class Of>
+  void add(Column& to, Of of) {
+    jobs_.push_back([this, &to, of] { copy_column<contents>(to, of); });
+  }
+
+  template <Contents contents, class Column, class Of>
+  void copy_column(Column& to, Of of) {
     std::size_t rows = 0;
     for (Table& table : tables_) {
       for (Part& part : table.parts) rows += of(part).size();
@@ -136,7 +157,8 @@ class Columns {
     for (std::size_t t = 0; t < tables_.size(); ++t) {
       for (Part& part : tables_[t].parts) {
         Column& from = of(part);
-        if constexpr (!std::is_null_pointer_v<Ids>) {
+        if constexpr (constexpr auto ids = ids_of<contents>();
+                      !std::is_null_pointer_v<decltype(ids)>) {
           const auto& meaning = meanings_[t][part.worker].*ids;
           for (auto& v : from) v = static_cast<typename Column::value_type>(meaning[v]);
         }
@@ -183,85 +205,28 @@ std::vector<Doubt> doubts_of_names(Trace& t) {
   return doubts;
 }
 
-// An optional column: if any part has it, all events need a value.
-template <class Events, class Column>
-void complete(std::deque<Table>& tables, Events Part::*of, Column column) {
-  const bool any = std::any_of(tables.begin(), tables.end(), [&](const Table& table) {
-    return std::any_of(table.parts.begin(), table.parts.end(),
-                       [&](const Part& part) { return !(part.*of.*column).empty(); });
-  });
-  if (!any) return;
-  for (Table& table : tables) {
-    for (Part& part : table.parts) (part.*of.*column).resize((part.*of).size());
-  }
-}
-
 }  // namespace
 
 std::vector<Doubt> merge(std::deque<Table>& tables, Translator& translator, Trace& trace) {
   const Timed timed("read/merge");
   Columns columns(tables, translator, trace);
-  complete(tables, &Part::ops, &Ops::address);
-  complete(tables, &Part::ops, &Ops::registers);
-  complete(tables, &Part::ops, &Ops::shared_bytes);
-  complete(tables, &Part::ops, &Ops::blocks_x);
-  complete(tables, &Part::calls, &Calls::result);
-
-  columns.stretches(trace.calls, &Part::calls);
-  columns.stretches(trace.ranges, &Part::ranges);
-  columns.stretches(trace.frames, &Part::frames);
-  columns.stretches(trace.os_calls, &Part::os_calls);
-  columns.plain(trace.calls, &Part::calls, &Calls::correlation, &Calls::result);
-  columns.plain(trace.ranges, &Part::ranges, &Ranges::bytes, &Ranges::nest);
-
+  columns.events(trace.ops, &Part::ops);
+  columns.events(trace.calls, &Part::calls);
+  columns.events(trace.ranges, &Part::ranges);
+  columns.events(trace.frames, &Part::frames);
+  columns.events(trace.os_calls, &Part::os_calls);
+  columns.events(trace.host_samples, &Part::host_samples);
+  columns.events(trace.syncs, &Part::syncs);
+  columns.events(trace.gpu_faults, &Part::gpu_faults);
+  columns.events(trace.cpu_faults, &Part::cpu_faults);
+  columns.events(trace.memory_use, &Part::memory_use);
+  columns.events(trace.allocations, &Part::allocations);
   Switches switches;
   StackSamples stack_samples;
   StackFrames stack_frames;
-  columns.plain(switches, &Part::switches, &Switches::start, &Switches::cpu, &Switches::in);
-  columns.numbered(switches, &Part::switches, &Switches::thread, &Meaning::threads);
-  columns.plain(stack_samples, &Part::stack_samples, &StackSamples::start, &StackSamples::id);
-  columns.numbered(stack_samples, &Part::stack_samples, &StackSamples::thread, &Meaning::threads);
-  columns.plain(stack_frames, &Part::stack_frames, &StackFrames::sample, &StackFrames::depth);
-  columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::symbol, &Meaning::names);
-  columns.numbered(stack_frames, &Part::stack_frames, &StackFrames::module, &Meaning::names);
-  columns.plain(trace.host_samples, &Part::host_samples, &HostSamples::start,
-                &HostSamples::is_python);
-  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::thread,
-                   &Meaning::threads);
-  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::function,
-                   &Meaning::names);
-  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::module, &Meaning::names);
-  columns.numbered(trace.host_samples, &Part::host_samples, &HostSamples::line, &Meaning::names);
-
-  columns.plain(trace.ops, &Part::ops, &Ops::start, &Ops::end, &Ops::bytes, &Ops::correlation,
-                &Ops::blocks, &Ops::threads, &Ops::kind, &Ops::copy, &Ops::source, &Ops::target,
-                &Ops::cause, &Ops::address, &Ops::in_graph, &Ops::registers, &Ops::shared_bytes,
-                &Ops::blocks_x);
-  columns.numbered(trace.ops, &Part::ops, &Ops::stream, &Meaning::streams);
-  columns.numbered(trace.ops, &Part::ops, &Ops::name, &Meaning::names);
-
-  columns.plain(trace.syncs, &Part::syncs, &Syncs::start, &Syncs::end, &Syncs::correlation);
-  columns.numbered(trace.syncs, &Part::syncs, &Syncs::stream, &Meaning::streams);
-
-  columns.plain(trace.gpu_faults, &Part::gpu_faults, &GpuFaults::start, &GpuFaults::end,
-                &GpuFaults::address, &GpuFaults::count);
-  columns.numbered(trace.gpu_faults, &Part::gpu_faults, &GpuFaults::device, &Meaning::devices);
-
-  columns.plain(trace.cpu_faults, &Part::cpu_faults, &CpuFaults::start, &CpuFaults::address);
-  columns.numbered(trace.cpu_faults, &Part::cpu_faults, &CpuFaults::function, &Meaning::names);
-
-  columns.plain(trace.memory_use, &Part::memory_use, &MemoryUse::start, &MemoryUse::bytes,
-                &MemoryUse::kind, &MemoryUse::correlation);
-  columns.numbered(trace.memory_use, &Part::memory_use, &MemoryUse::device, &Meaning::devices);
-
-  columns.plain(trace.allocations, &Part::allocations, &Allocations::start, &Allocations::address,
-                &Allocations::bytes, &Allocations::in_use, &Allocations::reserved,
-                &Allocations::pool, &Allocations::thread, &Allocations::kind,
-                &Allocations::correlation);
-  columns.numbered(trace.allocations, &Part::allocations, &Allocations::device, &Meaning::devices);
-  columns.numbered(trace.allocations, &Part::allocations, &Allocations::process,
-                   &Meaning::processes);
-
+  columns.events(switches, &Part::switches);
+  columns.events(stack_samples, &Part::stack_samples);
+  columns.events(stack_frames, &Part::stack_frames);
   columns.whole(trace.profiler_overhead, &Part::overhead);
   columns.copy();
   join_switches(switches, trace.cpu_stretches);

@@ -17,6 +17,10 @@ struct Switches {
   std::vector<std::uint16_t> thread, cpu;
   std::vector<std::uint8_t> in;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&Switches::start), column<is::thread>(&Switches::thread),
+                     column<is::value>(&Switches::cpu, &Switches::in));
 };
 
 /// Samples of native stacks, and the frames of the stacks, each with its sample.
@@ -25,12 +29,20 @@ struct StackSamples {
   std::vector<std::int64_t> id;
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::time>(&StackSamples::start), column<is::value>(&StackSamples::id),
+                     column<is::thread>(&StackSamples::thread));
 };
 struct StackFrames {
   std::vector<std::int64_t> sample;
   std::vector<std::uint32_t> depth;  ///< 0: the innermost
   std::vector<NameId> symbol, module;
   std::size_t size() const { return sample.size(); }
+
+  static constexpr auto columns =
+      std::tuple_cat(column<is::value>(&StackFrames::sample, &StackFrames::depth),
+                     column<is::name>(&StackFrames::symbol, &StackFrames::module));
 };
 
 struct Part {
@@ -54,11 +66,6 @@ struct Part {
   RowCount count;
   std::vector<std::string> problems;
 };
-
-template <class... Columns>
-void reserve(std::size_t rows, Columns&... columns) {
-  (columns.reserve(rows), ...);
-}
 
 /// A positive 32-bit number; 0 for any other.
 inline std::uint32_t small(std::int64_t v) {

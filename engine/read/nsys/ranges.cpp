@@ -40,8 +40,7 @@ void read_ranges(const TablePart& from, Part& part) {
                    {"start", "end", "type", "thread", "name_text", "name_id", "payload", "domain"},
                    part.problems, &part.count);
   Ranges& ranges = part.ranges;
-  reserve(rows.expected_rows(from.db), ranges.start, ranges.end, ranges.name, ranges.thread,
-          ranges.bytes, ranges.nest);
+  reserve_rows(ranges, rows.expected_rows(from.db));
   std::optional<Backtraces> backtraces;
 
   // The program's line that called CUDA, from a mark with a Python stack.

@@ -1,4 +1,4 @@
-#include "whatif/remade.hpp"
+#include "whatif/trace_after.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,29 +9,27 @@
 namespace gh {
 namespace {
 
-template <class... Columns>
-void take_row(Row row, std::pair<const Columns&, Columns&>... columns) {
-  const auto take = [&](const auto& from, auto& to) {
-    if (!from.empty()) to.push_back(from[row]);
-  };
-  (take(columns.first, columns.second), ...);
-}
-// A column and its counterpart in the remade trace. The report may not use it: then it is empty.
-template <class Column>
-std::pair<const Column&, Column&> to(const Column& from, Column& column) {
-  return {from, column};
+// Everything in a row except when it happens.
+template <class Events>
+void take_row(Row row, const Events& from, Events& to) {
+  each_column(
+      [row](auto column, const auto& values, auto& taken) {
+        if constexpr (column.contents != Contents::time && is_recorded(column.contents))
+          if (!values.empty()) taken.push_back(values[row]);
+      },
+      from, to);
 }
 
-class Remaking {
+class TraceMaker {
  public:
-  Remaking(const ReplayGraph& g, const Edges& changed, const Changes& changes)
+  TraceMaker(const ReplayGraph& g, const Edges& changed, const Changes& changes)
       : g_(g), e_(changed), t_(g.analysis.trace), at_(g.times(changed)) {
     find_ops(changes);
     find_calls();
     find_moments();
   }
 
-  Remade make() {
+  TraceAfter make() {
     describe();
     take_calls();
     take_ops();
@@ -56,11 +54,11 @@ class Remaking {
   void find_ops(const Changes& changes) {
     fates_.assign(g_.steps.ops.count, Fate::stays);
     for (const Change& c : changes)
-      if (c.kind == Change::Kind::graph || c.kind == Change::Kind::overlap)
-        for (const Row op : c.rows)
+      if (is_one_of<change::Graph, change::Overlap>(c))
+        for (const Row op : ops_of(c))
           if (g_.steps.ops.holds(op))
             fates_[op - g_.steps.ops.first] =
-                c.kind == Change::Kind::graph ? Fate::in_graph : Fate::aside;
+                is_one_of<change::Graph>(c) ? Fate::in_graph : Fate::aside;
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
       if (e_.length[g_.op_node(op)] == 0 && g_.recorded.length[g_.op_node(op)] > 0)
         fates_[op - g_.steps.ops.first] = Fate::gone;
@@ -174,8 +172,7 @@ class Remaking {
       const Span span = moments_of(from.thread[c]).at(Span{from.start[c], from.end[c]});
       calls.start.push_back(span.start);
       calls.end.push_back(span.end);
-      take_row(c, to(from.name, calls.name), to(from.correlation, calls.correlation),
-               to(from.thread, calls.thread), to(from.result, calls.result));
+      take_row(c, from, calls);
       if (graph_of_[c - g_.steps.calls.first] == c) calls.name.back() = graph_launch_;
     }
   }
@@ -188,14 +185,7 @@ class Remaking {
       if (fate_of(op) == Fate::gone) continue;
       ops.start.push_back(start_of(op));
       ops.end.push_back(end_of(op));
-      take_row(op, to(from.bytes, ops.bytes), to(from.stream, ops.stream), to(from.name, ops.name),
-               to(from.correlation, ops.correlation), to(from.blocks, ops.blocks),
-               to(from.threads, ops.threads), to(from.kind, ops.kind), to(from.copy, ops.copy),
-               to(from.source, ops.source), to(from.target, ops.target), to(from.cause, ops.cause),
-               to(from.address, ops.address), to(from.in_graph, ops.in_graph),
-               to(from.occupancy, ops.occupancy), to(from.registers, ops.registers),
-               to(from.shared_bytes, ops.shared_bytes), to(from.blocks_x, ops.blocks_x),
-               to(from.group, ops.group));
+      take_row(op, from, ops);
       if (fate_of(op) == Fate::aside) ops.stream.back() = stream_beside(from.stream[op], aside);
       const Row call = g_.launch_of(op);
       const Row graph = call == no_row ? no_row : graph_of_[call - g_.steps.calls.first];
@@ -218,8 +208,8 @@ class Remaking {
 
   // What a thread did moves with its calls. Of events that began before the steps, only those
   // remain that last until after them.
-  template <class Events, class Take>
-  void take_events(const Events& from, Events& events, Take take) {
+  template <class Events>
+  void take_events(const Events& from, Events& events) {
     for (Row r = 0; r < from.size(); ++r) {
       const bool around =
           from.start[r] < g_.steps.window.start && from.end[r] >= g_.steps.window.end;
@@ -229,26 +219,22 @@ class Remaking {
                                      std::min(from.end[r], g_.steps.window.end)});
       events.start.push_back(span.start);
       events.end.push_back(span.end);
-      take_row(r, to(from.name, events.name), to(from.thread, events.thread));
-      take(r);
+      take_row(r, from, events);
     }
   }
 
   void take_host_events() {
     Trace& o = out_.trace;
-    take_events(t_.ranges, o.ranges, [&](Row r) {
-      take_row(r, to(t_.ranges.bytes, o.ranges.bytes), to(t_.ranges.nest, o.ranges.nest));
-    });
-    take_events(t_.frames, o.frames, [](Row) {});
-    take_events(t_.os_calls, o.os_calls, [](Row) {});
+    take_events(t_.ranges, o.ranges);
+    take_events(t_.frames, o.frames);
+    take_events(t_.os_calls, o.os_calls);
     const Forwards& from = t_.forwards;
     for (Row r = 0; r < from.size(); ++r) {
       if (!within(from.start[r])) continue;
       o.forwards.start.push_back(moments_of(from.thread[r]).at(from.start[r]));
       o.forwards.forward_start.push_back(
           moments_of(from.forward_thread[r]).at(from.forward_start[r]));
-      take_row(r, to(from.thread, o.forwards.thread),
-               to(from.forward_thread, o.forwards.forward_thread));
+      take_row(r, from, o.forwards);
     }
     for (const Span span : t_.profiler_overhead)
       if (within(span.start)) o.profiler_overhead.push_back(moments_of(no_index).at(span));
@@ -263,8 +249,7 @@ class Remaking {
           moments_of(t_.calls.thread[call]).at(Span{t_.syncs.start[s], t_.syncs.end[s]});
       o.syncs.start.push_back(span.start);
       o.syncs.end.push_back(span.end);
-      take_row(s, to(t_.syncs.correlation, o.syncs.correlation),
-               to(t_.syncs.stream, o.syncs.stream));
+      take_row(s, t_.syncs, o.syncs);
     }
     const MemoryUse& memory = t_.memory_use;
     for (Row r = 0; r < memory.size(); ++r) {
@@ -272,17 +257,14 @@ class Remaking {
       if (memory.start[r] >= g_.steps.window.end) break;
       o.memory_use.start.push_back(
           within(memory.start[r]) ? moments_of(no_index).at(memory.start[r]) : 0);
-      take_row(r, to(memory.bytes, o.memory_use.bytes), to(memory.device, o.memory_use.device),
-               to(memory.kind, o.memory_use.kind),
-               to(memory.correlation, o.memory_use.correlation));
+      take_row(r, memory, o.memory_use);
     }
     take_allocations();
     const Samples& samples = t_.samples;
     for (Row r = 0; r < samples.size(); ++r) {
       if (!within(samples.start[r])) continue;
       o.samples.start.push_back(of_device(samples.device[r]).at(samples.start[r]));
-      take_row(r, to(samples.period, o.samples.period), to(samples.metric, o.samples.metric),
-               to(samples.value, o.samples.value), to(samples.device, o.samples.device));
+      take_row(r, samples, o.samples);
     }
   }
 
@@ -292,10 +274,7 @@ class Remaking {
     o.by = from.by;
     for (Row r = 0; r < from.size() && from.start[r] < g_.steps.window.end; ++r) {
       o.start.push_back(within(from.start[r]) ? moments_of(from.thread[r]).at(from.start[r]) : 0);
-      take_row(r, to(from.address, o.address), to(from.bytes, o.bytes), to(from.in_use, o.in_use),
-               to(from.reserved, o.reserved), to(from.pool, o.pool), to(from.device, o.device),
-               to(from.process, o.process), to(from.thread, o.thread), to(from.kind, o.kind),
-               to(from.correlation, o.correlation));
+      take_row(r, from, o);
     }
   }
 
@@ -359,7 +338,7 @@ class Remaking {
   std::vector<Moments> devices_;
   std::size_t busiest_ = 0;  // the thread with most calls
   NameId graph_launch_ = 0;
-  Remade out_;
+  TraceAfter out_;
 };
 
 }  // namespace
@@ -401,7 +380,7 @@ Span Moments::at(Span from) const {
   return {start, std::max(start, known ? end->second : at(from.end))};
 }
 
-Span Remade::recorded(Span span, int device, const std::string& thread) const {
+Span TraceAfter::recorded(Span span, int device, const std::string& thread) const {
   const auto of_thread = thread_moments.find(thread);
   const auto of_device = device_moments.find(device);
   // A device is idle because of what the host did meanwhile.
@@ -413,8 +392,8 @@ Span Remade::recorded(Span span, int device, const std::string& thread) const {
   return {start, std::clamp(back.end, start, window.end)};
 }
 
-Remade remake(const ReplayGraph& graph, const Edges& changed, const Changes& changes) {
-  return Remaking(graph, changed, changes).make();
+TraceAfter trace_after(const ReplayGraph& graph, const Edges& changed, const Changes& changes) {
+  return TraceMaker(graph, changed, changes).make();
 }
 
 }  // namespace gh
