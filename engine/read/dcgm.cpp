@@ -16,7 +16,6 @@
 namespace gh {
 namespace {
 
-using dcgm::Contents;
 using dcgm::Sample;
 using Devices = std::map<int, std::uint16_t>;  // by GPU index
 
@@ -25,7 +24,7 @@ std::string counted(std::int64_t n, const char* noun) {
 }
 
 // Notes about what was skipped in the file.
-std::vector<std::string> left_out(const Contents& contents) {
+std::vector<std::string> left_out(const dcgm::Contents& contents) {
   std::vector<std::string> notes;
   if (contents.impossible) {
     notes.push_back(fmt::format(
@@ -147,7 +146,7 @@ void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace&
 
 std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& path) {
   const std::string shown = printable(path.string());
-  Contents contents = dcgm::read_contents(path, shown);
+  dcgm::Contents contents = dcgm::read_contents(path, shown);
   std::vector<std::string> notes = left_out(contents);
   const Devices devices = devices_of(trace);
   const std::set<int> strangers = leave_out_strangers(devices, contents.samples);

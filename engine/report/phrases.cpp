@@ -45,8 +45,9 @@ constexpr double unexplained_share = 0.15;
 // The cause of the account, compute aside, that takes most of the time.
 std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& step) {
   std::pair<std::string, double> largest{"", 0};
-  for (const std::string& cause : a.account.causes) {
-    if (cause.starts_with("compute.") || a.total_ns() == 0) continue;
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c) {
+    if (a.account.kinds[c].computes() || a.total_ns() == 0) continue;
+    const std::string& cause = a.account.causes[c];
     const double share = step.total_ns(a, cause) / step.total_ns(a);
     if (share > largest.second) largest = {cause, share};
   }
@@ -196,7 +197,7 @@ std::string privacy_text(const Analysis& a) {
 
 std::string path_label(PathItem::Kind kind, const std::string& name) {
   switch (kind) {
-    case PathItem::Kind::compute: return cause_label("compute." + name);
+    case PathItem::Kind::compute: return cause_label(cause_name(name));
     case PathItem::Kind::copy:
       return name == "h2d"   ? "copies to the device"
              : name == "d2h" ? "copies to the host"
@@ -243,12 +244,12 @@ std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
   if (!hottest || step.share(hottest->of_window) < least_share) return "";
   const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
   const double launches = static_cast<double>(hottest->count) / steps;
-  const std::string& kernel_class = a.classes.kernel_classes()[hottest->kernel_class];
+  const std::string& kernel_class = a.classes.name_of(hottest->kernel_class);
   return fmt::format(
       "The kernel that takes most is {} ({}): {} of the kernels' time, {} of the {}, {:.{}f} "
       "time{} {}, {} each.",
       shortened(kernel_label(a.trace.names[hottest->name]), 80),
-      cause_label("compute." + kernel_class).substr(std::string_view("compute: ").size()),
+      cause_label(cause_name(kernel_class)).substr(std::string_view("compute: ").size()),
       percent(hottest->of_kernels), percent(step.share(hottest->of_window)), a.words().noun,
       launches, launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
       duration(static_cast<double>(hottest->ns) / static_cast<double>(hottest->count)));

@@ -62,7 +62,7 @@ std::string kernel_classes(const ReportPage& page, const KernelSums& sums) {
        {"Share, drawn"}});
   const double steps = page.steps();
   for (const auto& [kernel_class, s] : costliest)
-    table.row({cause_label("compute." + kernel_class).substr(9), Cell(duration(s.ns / steps), s.ns),
+    table.row({cause_label(cause_name(kernel_class)).substr(9), Cell(duration(s.ns / steps), s.ns),
                Cell::share(s.ns / sums.ns), Cell(fmt::format("{:.1f}", s.count / steps), s.count),
                Cell::time(s.ns / s.count),
                Cell::raw(plain_bar(s.ns / sums.ns, name_of(activity_of_kernels(kernel_class))))});

@@ -32,7 +32,7 @@ Work work_of(const Context& c) {
   for (std::size_t slot = 0; slot < devices.size(); ++slot) {
     std::vector<Span> computing;
     for (const Row op : devices[slot].ops) {
-      if (c.analysis.kernel_class(op) != "collective") {
+      if (!c.analysis.is_collective(op)) {
         if (t.ops.kind[op] != OpKind::copy) computing.push_back(t.span_of(op));
       } else if (!is_message(t, op)) {
         ByDevice& same = work.collectives[t.ops.name[op]];

@@ -53,15 +53,15 @@ class GradientPhases {
     std::map<std::uint32_t, Row> copied;  // by stream: the last copy, if nothing came after it
     for (std::size_t i = from; i < to; ++i) {
       const Row op = ops[i];
-      const std::string& kind = a_.kernel_class(op);
+      const KernelClass kind = a_.class_of(op);
       const Row before = std::exchange(copied.try_emplace(t_.ops.stream[op], no_row).first->second,
                                        t_.ops.copy[op] == CopyKind::d2d ? op : no_row);
-      if (kind == "softmax_loss") {
+      if (kind == KernelClass::softmax_loss) {
         if (phases.empty() || !phases.back().reduced.empty()) {
           if (updated) return {};
           phases.emplace_back();
         }
-      } else if (kind == "optimizer") {
+      } else if (kind == KernelClass::optimizer) {
         updated = updated || (!phases.empty() && !phases.back().reduced.empty());
       } else if (const CollectiveKind what = collectives_.kind(op);
                  what == CollectiveKind::all_reduce || what == CollectiveKind::reduce_scatter) {
@@ -149,7 +149,7 @@ class WeightGathers {
     bool backward = false;
     for (std::size_t i = from; i < to; ++i) {
       const Row op = ops[i];
-      if (a_.kernel_class(op) == "softmax_loss") backward = true;
+      if (a_.class_of(op) == KernelClass::softmax_loss) backward = true;
       switch (collectives_.kind(op)) {
         case CollectiveKind::all_gather: {
           Gathers& lane = lanes[{t_.ops.name[op], t_.ops.stream[op]}];
@@ -214,10 +214,10 @@ class WeightGathers {
     for (auto it = at; it != ops.begin() + static_cast<std::ptrdiff_t>(from);) {
       --it;
       if (t_.ops.start[*it] < t_.ops.start[before]) break;
-      const std::string& kind = a_.kernel_class(*it);
-      if (kind == "optimizer") return false;
+      const KernelClass kind = a_.class_of(*it);
+      if (kind == KernelClass::optimizer) return false;
       if (collectives_.kind(*it) == CollectiveKind::reduce_scatter) scattered.push_back(*it);
-      if (kind != "collective" && t_.ops.end[*it] > done)
+      if (kind != KernelClass::collective && t_.ops.end[*it] > done)
         computed += t_.ops.end[*it] - std::max(done, t_.ops.start[*it]);
     }
     const bool late = 2 * computed >= t_.ops.end[op] - start && start > done;
@@ -250,8 +250,8 @@ void add_buffers(const Context& c, const std::vector<Row>& ops, std::size_t from
   bool after = false;
   for (std::size_t i = from; i < to; ++i) {
     const Row op = ops[i];
-    const std::string& kind = c.analysis.kernel_class(op);
-    if (kind == "softmax_loss") {
+    const KernelClass kind = c.analysis.class_of(op);
+    if (kind == KernelClass::softmax_loss) {
       for (const Row b : sent) broadcasts.add(b);
       for (const Row u : unpacked) copies.add(u);
       return;
@@ -261,7 +261,7 @@ void add_buffers(const Context& c, const std::vector<Row>& ops, std::size_t from
       after = true;
     } else if (t.ops.copy[op] == CopyKind::d2d && after) {
       unpacked.push_back(op);
-    } else if (kind != "collective") {
+    } else if (kind != KernelClass::collective) {
       after = false;
     }
   }

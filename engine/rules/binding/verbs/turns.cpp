@@ -19,7 +19,7 @@ std::map<std::size_t, Spans> busy_of(const Context& c, std::uint16_t process) {
     if (c.analysis.devices[slot].process != process) continue;
     std::vector<Span> spans;
     c.analysis.each_op_in_steps(slot, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && c.analysis.kernel_class(op) != "collective")
+      if (t.ops.kind[op] != OpKind::copy && !c.analysis.is_collective(op))
         spans.push_back(t.span_of(op));
     });
     Spans all = united(std::move(spans));
@@ -84,7 +84,7 @@ class StreamTurns {
   void add(const DeviceSteps& device, std::size_t slot) {
     std::vector<std::uint32_t> streams;  // those of the device that have had a kernel
     c_.analysis.each_op_in_steps(slot, [&](Row y) {
-      if (t_.ops.kind[y] != OpKind::kernel || c_.analysis.kernel_class(y) == "collective") return;
+      if (t_.ops.kind[y] != OpKind::kernel || c_.analysis.is_collective(y)) return;
       const std::uint32_t own = t_.ops.stream[y];
       const Row before = std::exchange(last_[own], y);
       if (before == no_row) {
@@ -266,7 +266,7 @@ int waits(lua_State* lua, const Context& c, const Rows& asked) {
     if (slot == no_slot) continue;
     std::vector<Span> raw;
     c.analysis.each_op_in_steps(slot, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && c.analysis.kernel_class(op) != "collective")
+      if (t.ops.kind[op] != OpKind::copy && !c.analysis.is_collective(op))
         raw.push_back(t.span_of(op));
     });
     const Spans waiting = united(std::move(w.waits)), computing = united(std::move(raw));
