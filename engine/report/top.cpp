@@ -294,7 +294,7 @@ class TopMaker {
     if (t_.ops.kind[op] == OpKind::copy || t_.ops.kind[op] == OpKind::set)
       return {op_label(a_, op), op_label(a_, op)};
     const std::string name = t_.ops.kind[op] == OpKind::graph ? "graph" : a_.kernel_class(op);
-    return {name, cause_label("compute." + name)};
+    return {name, cause_label(cause_name(name))};
   }
   Named stream_of(Row op) const {
     const Stream& s = t_.streams[t_.ops.stream[op]];

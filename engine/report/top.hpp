@@ -85,7 +85,7 @@ Top top_of(const Analysis& analysis, const Replay* replay, const TopOptions& opt
 /// The kernel that takes most of the devices' time.
 struct HottestKernel {
   NameId name = 0;
-  std::uint8_t kernel_class = 0;
+  KernelClass kernel_class{};
   std::int64_t count = 0;
   Ns ns = 0;
   double of_kernels = 0;  ///< of the time of all kernels
