@@ -158,4 +158,35 @@ std::string_view without_arguments(std::string_view range) {
   return range;
 }
 
+std::vector<SentencePart> sentence_parts(std::string_view text) {
+  std::vector<SentencePart> parts;
+  std::size_t from = 0;
+  for (std::size_t open = text.find('`'); open != text.npos; open = text.find('`', open)) {
+    const std::size_t close = text.find('`', open + 1);
+    if (close == text.npos) break;
+    if (close == open + 1) {
+      open = close;
+      continue;
+    }
+    if (open > from) parts.push_back({text.substr(from, open - from)});
+    parts.push_back({text.substr(open + 1, close - open - 1), true});
+    from = open = close + 1;
+  }
+  if (from < text.size()) parts.push_back({text.substr(from)});
+  return parts;
+}
+
+std::string plain_sentence(std::string_view text) {
+  std::string plain;
+  for (const SentencePart& part : sentence_parts(text)) plain += part.text;
+  return plain;
+}
+
+std::string with_code_marked(const std::string& text, const std::string& marked) {
+  const std::string plain = plain_sentence(marked);
+  const std::size_t at = text.find(plain);
+  if (at == text.npos) return text;
+  return text.substr(0, at) + marked + text.substr(at + plain.size());
+}
+
 }  // namespace gh

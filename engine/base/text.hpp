@@ -31,6 +31,18 @@ std::string printable_lines(std::string_view text);
 /// both ends.
 std::string shortened(std::string_view text, std::size_t width);
 
+/// A part of a sentence: words, or code, which stands between backticks.
+struct SentencePart {
+  std::string_view text;
+  bool is_code = false;
+};
+/// The parts of a sentence, without the backticks around code. One that is not closed is a letter.
+std::vector<SentencePart> sentence_parts(std::string_view text);
+/// The sentence without the backticks around code: only the page shows what is code.
+std::string plain_sentence(std::string_view text);
+/// `text`, whose plain sentence contains that of `marked`, with the backticks of `marked`.
+std::string with_code_marked(const std::string& text, const std::string& marked);
+
 /// A range's name without the arguments that torch.autograd.profiler.emit_nvtx and readers append:
 /// "aten::mm" from "aten::mm, seq = 12, op_id = 34, sizes = [...]".
 std::string_view without_arguments(std::string_view range);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analysis/facts/table.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -15,6 +16,13 @@ std::vector<std::string> commands_beside(const CLI::App& command) {
   return names;
 }
 
+// But for those of the account, which the report's causes make.
+std::vector<std::string> fact_names() {
+  std::vector<std::string> names{"account"};
+  for (const Fact& fact : fact_table()) names.push_back(fact.name);
+  return names;
+}
+
 Value value_of(const CLI::Option& option, const CLI::App& command) {
   using Kind = Value::Kind;
   if (option.get_items_expected_max() == 0) return {Kind::flag, {}};
@@ -25,6 +33,7 @@ Value value_of(const CLI::Option& option, const CLI::App& command) {
   if (type == "SEVERITY") return {Kind::words, {"error", "warning", "note"}};
   const std::string name = option.get_positional() ? option.get_name() : type;
   if (name == "RULE") return {option.get_positional() ? Kind::rule : Kind::rules, {}};
+  if (name == "FACT") return {Kind::list, fact_names()};
   if (name == "COMMAND") return {Kind::words, commands_beside(command)};
   if (name == "DIR") return {Kind::folder, {}};
   if (name == "NAME") return {Kind::text, {}};

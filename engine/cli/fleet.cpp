@@ -102,8 +102,7 @@ int fleet(const FleetCommand& o) {
   write_outputs(outputs, fleet_formats, {fleet, unreadable, result});
   print_suppression_notes(fleet.suppressions);
   for (const std::string& e : result.errors) print_message(e);
-  if (!result.errors.empty()) return could_not;
-  return fails ? threshold_met : done;
+  return exit_status(result.verdict);
 }
 
 }  // namespace

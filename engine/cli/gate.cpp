@@ -219,8 +219,7 @@ int gate(GateCommand o) {
   write_outputs(outputs, gate_formats, {c, Detail::verdict, judged.before, judged.after, result});
   print_suppression_notes(c.suppressions);
   if (!judged.unreadable.empty()) print_message(judged.unreadable);
-  if (c.verdict == Verdict::passes) return done;
-  return c.verdict == Verdict::regressed ? threshold_met : could_not;
+  return exit_status(c.verdict);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ void add_samples(const std::vector<Sample>& from, const Devices& devices, Trace&
 
 std::vector<std::string> add_dcgm(Trace& trace, const std::filesystem::path& path) {
   const std::string shown = printable(path.string());
-  Contents contents = dcgm::read_contents(path, shown);
+  dcgm::Contents contents = dcgm::read_contents(path, shown);
   std::vector<std::string> notes = left_out(contents);
   const Devices devices = devices_of(trace);
   const std::set<int> strangers = leave_out_strangers(devices, contents.samples);

@@ -1,5 +1,6 @@
 // A comparison as JSON (schemas/comparison.schema.json).
 #include "report/json_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -16,10 +17,15 @@ Json with_difference(Json what, const Difference& d) {
   return what;
 }
 
-Json cause_json(const CauseChange& x) { return with_difference({{"cause", x.cause}}, x.ns); }
+Json cause_json(const CauseChange& x) {
+  return with_difference({{"cause", x.cause}, {"label", cause_label(x.cause)}}, x.ns);
+}
 
 Json wait_json(const WaitChange& x) {
-  return with_difference({{"kind", name_of(x.kind)}, {"name", or_null(x.name)}}, x.ns);
+  return with_difference({{"kind", name_of(x.kind)},
+                          {"name", or_null(x.name)},
+                          {"label", path_label(x.kind, x.name)}},
+                         x.ns);
 }
 
 Json fact_json(const FactChange& x) {

@@ -1,4 +1,4 @@
-// All facts as JSON (schemas/facts.schema.json).
+// Facts as JSON (schemas/facts.schema.json).
 #include "report/json_parts.hpp"
 #include "report/report.hpp"
 
@@ -13,12 +13,15 @@ Json fact_json(const FactValue& value) {
 
 }  // namespace
 
-std::string render_facts_json(const Analysis& a, const Facts& facts) {
+std::string render_facts_json(const Analysis& a, const Facts& facts,
+                              const std::vector<std::string>& only) {
   Json list = Json::array();
-  for (const Fact& f : facts.all()) {
-    const FactValue& value = facts.value(f.name);
-    Json entry = {
-        {"name", f.name}, {"value", fact_json(value)}, {"unit", name_of(f.unit)}, {"doc", f.doc}};
+  for (const Fact* f : facts.chosen(only)) {
+    const FactValue& value = facts.value(f->name);
+    Json entry = {{"name", f->name},
+                  {"value", fact_json(value)},
+                  {"unit", name_of(f->unit)},
+                  {"doc", f->doc}};
     if (const auto* u = std::get_if<Unknown>(&value)) entry["unknown"] = u->reason;
     list.push_back(entry);
   }

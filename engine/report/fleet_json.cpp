@@ -1,7 +1,7 @@
 // A job's ranks as JSON (schemas/fleet.schema.json).
+#include "report/fleet_phrases.hpp"
 #include "report/json_parts.hpp"
 #include "report/report.hpp"
-#include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
@@ -24,8 +24,8 @@ Json rank_json(const FleetRank& r) {
           {"group", matched ? Json(r.group) : Json(nullptr)}};
 }
 
-Json finding_of_ranks_json(const FleetFinding& f) {
-  return {{"finding", finding_json(f.finding)},
+Json finding_of_ranks_json(const Fleet& fleet, const FleetFinding& f) {
+  return {{"finding", finding_json(f.finding, fleet_saves_text(fleet, f.finding))},
           {"ranks", f.ranks},
           {"looked", f.looked},
           {"worst_rank", f.worst},
@@ -35,7 +35,7 @@ Json finding_of_ranks_json(const FleetFinding& f) {
 Json findings_json(const Fleet& fleet, bool suppressed) {
   Json list = Json::array();
   for (const FleetFinding& f : fleet.findings)
-    if (f.suppressed == suppressed) list.push_back(finding_of_ranks_json(f));
+    if (f.suppressed == suppressed) list.push_back(finding_of_ranks_json(fleet, f));
   return list;
 }
 
@@ -61,8 +61,9 @@ Json heat_map_json(const Fleet& fleet) {
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors) {
   Json account = Json::array(), rules = Json::object();
   for (std::size_t c = 0; c < fleet.causes.size(); ++c)
-    account.push_back(
-        {{"cause", fleet.causes[c]}, {"quartiles_ns", quartiles_json(fleet.account[c])}});
+    account.push_back({{"cause", fleet.causes[c]},
+                       {"label", cause_label(fleet.causes[c])},
+                       {"quartiles_ns", quartiles_json(fleet.account[c])}});
   for (const auto& [id, outcome] : fleet.rules)
     rules[id] = {{"state", name_of(outcome.state)}, {"reason", or_null(outcome.reason)}};
   // Little indented, since a fleet has thousands of ranks.

@@ -8,6 +8,12 @@
 
 namespace gh {
 
+std::string fleet_saves_text(const Fleet& fleet, const Finding& f) {
+  if (f.recoverable_ns <= 0) return "";
+  return fmt::format("saves at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
+                     duration(fleet.step_ns), fleet.unit.noun, percent(f.recoverable_fraction));
+}
+
 std::string fleet_plan_note(const Fleet& fleet) {
   return fmt::format(
       "The slowest rank sets the job's {}, so a fix helps only down to the next slowest rank. How "

@@ -144,12 +144,8 @@ class FleetText {
   std::string finding(std::size_t number, const FleetFinding& of) const {
     const Finding& f = of.finding;
     FindingText out(style_);
-    std::string worth;
-    if (f.recoverable_ns > 0)
-      worth =
-          fmt::format(", saves at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
-                      duration(fleet_.step_ns), fleet_.unit.noun, percent(f.recoverable_fraction));
-    out.title(number, f.severity, f.title + worth);
+    const std::string saves = fleet_saves_text(fleet_, f);
+    out.title(number, f.severity, f.title + (saves.empty() ? "" : ", " + saves));
     out.why(f);
     if (of.rank_ns.most > 0 && of.ranks.size() > 1 && f.subject != "ranks in turn")
       out.field("ranks", fmt::format("{} to {} {} each, {} in the middle",

@@ -1,5 +1,7 @@
 #include "report/json_parts.hpp"
 
+#include "rules/finding_json.hpp"
+
 namespace gh {
 
 Json report_head(const Analysis& a) {
@@ -8,6 +10,13 @@ Json report_head(const Analysis& a) {
           {"producer", a.trace.producer},
           {"schema", a.trace.schema},
           {"environment_variables", a.trace.environment_variables}};
+}
+
+Json finding_json(const Finding& f, const std::string& saves) {
+  Json json = finding_json(f);
+  json["fix"] = short_fix(f);
+  json["saves"] = saves;
+  return json;
 }
 
 Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions) {

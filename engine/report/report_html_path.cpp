@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -130,16 +129,16 @@ Activity activity_of_item(const PathItem& item) {
 }
 
 std::string legend_of_path(const std::vector<StackPart>& parts) {
-  static constexpr std::array meanings{
-      std::pair(Activity::products, "matrix products"),
-      std::pair(Activity::attention, "fused attention"),
-      std::pair(Activity::kernels, "other GPU work"),
-      std::pair(Activity::communication, "communication"),
-      std::pair(Activity::copy, "copies"),
-      std::pair(Activity::idle_launch, "launch latency"),
-      std::pair(Activity::call, "CUDA calls"),
-      std::pair(Activity::range, "the host's own work"),
-      std::pair(Activity::idle_other, "gaps and what nothing recorded explains")};
+  const std::vector<std::pair<Activity, std::string>> meanings{
+      {Activity::products, label_of(Activity::products)},
+      {Activity::attention, label_of(Activity::attention)},
+      {Activity::kernels, label_of(Activity::kernels)},
+      {Activity::communication, path_label(PathItem::Kind::communication, "")},
+      {Activity::copy, "copies"},
+      {Activity::idle_launch, path_label(PathItem::Kind::launch_latency, "")},
+      {Activity::call, "CUDA calls"},
+      {Activity::range, "the host's own work"},
+      {Activity::idle_other, "gaps and what nothing recorded explains"}};
   std::string out = "<ul class=legend aria-label=\"Colours\">";
   for (const auto& [activity, meaning] : meanings)
     if (std::any_of(parts.begin(), parts.end(),
@@ -165,35 +164,27 @@ std::string path_section(const ReportPage& page) {
   table.searched_as("");
   table.becomes_lines();
   std::vector<StackPart> parts;
-  double small_ns = 0;
-  std::size_t small_count = 0;
   const auto add = [&](const std::string& name, double ns, const std::string& links) {
     const double share = ns / step_ns;
     table.row({name, Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share), Cell::raw(links)});
   };
-  for (const PathItem& item : p.items) {
-    const double share = p.step_ns(item) / step_ns;
-    const std::string label = path_label(item.kind, item.name);
-    if (share < least_path_share) {
-      small_ns += p.step_ns(item);
-      ++small_count;
-      continue;
-    }
-    parts.push_back({page.cut(label), activity_of_item(item), share});
-    std::string name = label;
-    if (const std::string device = path_device(a, item); !device.empty())
+  const PathLines path = path_lines(p, least_path_share);
+  for (const PathLine& line : path.lines) {
+    parts.push_back({page.cut(line.label), activity_of_item(*line.item), line.fraction});
+    std::string name = line.label;
+    if (const std::string device = path_device(a, *line.item); !device.empty())
       name += fmt::format(" ({})", device);
     std::string links;
-    for (const std::size_t number : findings.of(item))
+    for (const std::size_t number : findings.of(*line.item))
       links +=
           fmt::format("{}<a href=\"#finding-{}\">{}. {}</a>", links.empty() ? "" : "<br>", number,
                       number, escaped(page.cut(page.report.findings[number - 1].title, 60)));
-    add(page.cut(name), p.step_ns(item), links);
+    add(page.cut(name), line.ns, links);
   }
-  if (small_count > 0)
-    add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns,
-        "");
+  if (path.small_count > 0)
+    add(fmt::format("{} more, below {} each", path.small_count, percent(least_path_share)),
+        path.small_ns, "");
   return remark(fmt::format("Each moment of {} is put down to the one thing that held it up then. "
                             "Only what is listed here makes {} shorter.",
                             a.words().a, a.words().is_window() ? "it" : "the " + a.words().noun)) +

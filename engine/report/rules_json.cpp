@@ -37,7 +37,11 @@ Json rule_json(const Rule& r) {
           {"options", options},
           {"factors", factors},
           {"seen", seen_json(r)},
-          {"doc", {{"what", r.what}, {"why", r.why}, {"fix", r.fix}, {"wrong", r.wrong}}}};
+          {"doc",
+           {{"what", plain_sentence(r.what)},
+            {"why", plain_sentence(r.why)},
+            {"fix", plain_sentence(r.fix)},
+            {"wrong", plain_sentence(r.wrong)}}}};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "rules/finding_message.hpp"
-#include "rules/words.hpp"
+#include "rules/texts_by_kind.hpp"
 
 namespace gh {
 namespace {
@@ -46,7 +46,7 @@ void take(lua_State* lua, int index, const LuaTable& finding, const Analysis& an
     lua_newtable(lua);
   }
   const LuaTable data(lua, -1, "'data' of a finding");
-  for (const std::string& text : words_for(analysis.program, lua, index, where, conditions))
+  for (const std::string& text : texts_for(analysis.program, lua, index, where, conditions))
     advice.push_back(filled_message(text, data, analysis, step).text);
   lua_pop(lua, 1);
 }
@@ -68,7 +68,7 @@ std::vector<std::string> advice_for(lua_State* lua, const LuaTable& finding,
   std::vector<std::string> advice;
   const int type = finding.push("advice");
   if (type == LUA_TTABLE) {
-    advice = words_for(analysis.program, lua, lua_gettop(lua), "a finding: 'advice'");
+    advice = texts_for(analysis.program, lua, lua_gettop(lua), "a finding: 'advice'");
   } else if (type != LUA_TNIL) {
     throw Error("a finding: 'advice' must be a list");
   } else if (LuaTable(lua, 1, "the rule").push("advice") != LUA_TNIL) {

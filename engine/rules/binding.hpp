@@ -63,10 +63,10 @@ namespace binding {
 class ChangeReader;
 }
 
-/// One kind of change that a rule may name: all that is known about it here.
+/// One kind of change that a rule may name. The members of its struct (whatif/changes.hpp) are what
+/// its table may say.
 struct ChangeVerb {
   const char* name;
-  std::vector<std::string> keys;           ///< what else its table may say
   Change (*read)(binding::ChangeReader&);  ///< makes the change from that table
   const char* doc;
 };

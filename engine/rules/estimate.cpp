@@ -12,39 +12,19 @@ namespace {
 // Relative to the step that is left: half of what a trusted replay may be off.
 constexpr double as_good_as_explained = 0.01;
 
-// What a fix saves of a step, and the step that it leaves.
-struct Saving {
-  Ns step_ns = 0;
-  Ns ns = 0;
-  double fraction = 0;
-  std::optional<Prediction> replayed;
-
-  void set(Ns saved_ns) {
-    ns = std::clamp<Ns>(saved_ns, 0, step_ns);
-    fraction = step_ns > 0 ? static_cast<double>(ns) / static_cast<double>(step_ns) : 0;
-  }
-  // Limits it to this share of the step.
-  void claim_at_most(double share) {
-    if (share >= fraction) return;
-    set(std::llround(share * static_cast<double>(step_ns)));
-    if (!replayed) return;
-    replayed->step_ns = step_ns - ns;
-    replayed->most_ns = std::max(replayed->most_ns, replayed->step_ns);
-  }
-};
-
-Saving claimed(const Claim& claim, Ns step_ns) {
-  return {step_ns, std::llround(claim.share * static_cast<double>(step_ns)), claim.share, {}};
+void set_saving(Estimate& e, Ns ns) {
+  e.alone_ns = std::clamp<Ns>(ns, 0, e.step_ns);
+  e.alone_fraction =
+      e.step_ns > 0 ? static_cast<double>(e.alone_ns) / static_cast<double>(e.step_ns) : 0;
 }
 
-Saving replayed(const Said& f, const Replay& replay) {
-  Saving saving;
-  saving.step_ns = replay.step_ns({});
-  saving.replayed = predicted(replay, f.changes, f.claim.uncertain);
-  saving.set(saving.step_ns - saving.replayed->step_ns);
-  // A ceiling does not justify claiming more time than the finding cites.
-  if (!replay.trusted()) saving.claim_at_most(f.claim.cited_share);
-  return saving;
+// Limits the saving to this share of the step.
+void claim_at_most(Estimate& e, double share) {
+  if (share >= e.alone_fraction) return;
+  set_saving(e, std::llround(share * static_cast<double>(e.step_ns)));
+  if (!e.replayed) return;
+  e.replayed->step_ns = e.step_ns - e.alone_ns;
+  e.replayed->most_ns = std::max(e.replayed->most_ns, e.replayed->step_ns);
 }
 
 // The least that the fix saves, as a share of the step, if recording added the most ever observed.
@@ -88,32 +68,31 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
                      const Replay* replay) {
   const Claim& claim = f.claim;
   Estimate e;
+  e.step_ns = step.ns;
+  e.alone_ns = std::llround(claim.share * static_cast<double>(step.ns));
+  e.alone_fraction = claim.share;
   e.about = claim.about;
-  Saving saving = claimed(claim, step.ns);
   if (replay && !f.changes.empty() && replay->reason().empty()) {
-    saving = replayed(f, *replay);
+    e.step_ns = replay->step_ns({});
+    e.replayed = predicted(*replay, f.changes, claim.uncertain);
+    set_saving(e, e.step_ns - e.replayed->step_ns);
+    // A ceiling does not justify claiming more time than the finding cites.
+    if (!replay->trusted()) claim_at_most(e, claim.cited_share);
     e.about = replay->trusted();
   }
-  const bool doubted =
-      !claim.doubt.empty() &&
-      !(saving.replayed && share_if_overhead_is_most(f, *replay) >= claim.warning_at);
-  if (doubted) {
-    saving.claim_at_most(claim.share);
+  if (!claim.doubt.empty() &&
+      !(e.replayed && share_if_overhead_is_most(f, *replay) >= claim.warning_at)) {
+    claim_at_most(e, claim.share);
     e.doubt = claim.doubt;
   }
+  const auto of_step = static_cast<double>(e.step_ns), of_claim = static_cast<double>(step.ns);
   if (claim.lost_ns && step.ns > 0)
-    e.explained_ns =
-        std::llround(std::clamp(*claim.lost_ns, 0.0, static_cast<double>(step.ns)) *
-                     static_cast<double>(saving.step_ns) / static_cast<double>(step.ns));
-  if (e.explained_ns && saving.step_ns > 0 &&
-      !(saving.replayed && exceeds(saving.ns, *e.explained_ns, saving.step_ns)))
-    saving.claim_at_most(static_cast<double>(*e.explained_ns) /
-                         static_cast<double>(saving.step_ns));
-  e.step_ns = saving.step_ns;
-  e.alone_ns = saving.ns;
-  e.alone_fraction = saving.fraction;
-  e.replayed = saving.replayed;
-  e.severity_alone = severity_of(claim, saving.fraction, doubted);
+    e.explained_ns = std::llround(std::clamp(*claim.lost_ns, 0.0, of_claim) * of_step / of_claim);
+  if (e.explained_ns && e.step_ns > 0 &&
+      !(e.replayed && exceeds(e.alone_ns, *e.explained_ns, e.step_ns)))
+    claim_at_most(e, static_cast<double>(*e.explained_ns) / of_step);
+  const bool doubted = !e.doubt.empty();
+  e.severity_alone = severity_of(claim, e.alone_fraction, doubted);
   // A report that contradicts itself proves nothing, except about the recording itself.
   const bool in_doubt = !analysis.trace.doubts.empty() && f.category != "capture";
   e.confidence = in_doubt ? "low" : doubted ? "medium" : claim.confidence;

@@ -49,7 +49,8 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
   return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
-                    have.record_with, true};
+                    have.record_with, true,
+                    have.record_with.empty() ? "" : '`' + have.record_with + '`'};
 }
 
 // Verbs charge for the rows that they scan, so the same rule needs a larger budget on a long
@@ -80,7 +81,8 @@ void push_factor(lua_State* lua, const RuleOption& option, double by) {
   const double longest = std::max({1.0, by, option.range->most});
   lua_newtable(lua);
   for (const auto& [key, value] :
-       {std::pair("by", by), {"least", std::min(by, option.range->least * times)},
+       {std::pair("by", by),
+        {"least", std::min(by, option.range->least * times)},
         {"most", std::max(by, std::min(longest, option.range->most * times))}}) {
     lua_pushnumber(lua, value);
     lua_setfield(lua, -2, key);
@@ -149,7 +151,9 @@ Answers run(const Rule& rule, const RuleSettings& settings, const Evaluated& on)
     if (lua_isnil(lua, first)) {
       const std::string reason = reason_at(lua, first + 1);
       if (reason.empty()) throw Error("evaluate returned nil without a reason");
-      answers.not_checked.push_back({rule.id, reason, reason_at(lua, first + 2)});
+      const std::string record_with = reason_at(lua, first + 2);
+      answers.not_checked.push_back(
+          {rule.id, plain_sentence(reason), plain_sentence(record_with), false, record_with});
       return;
     }
     for (Said& f : read_findings(lua, first, rule, settings, on)) {
@@ -274,10 +278,7 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
 
   Report report;
   report.suppressions = states_of(accepted, answers);
-  report.step = answers.step;
-  report.clean = std::move(answers.clean);
-  report.not_checked = std::move(answers.not_checked);
-  report.failed = std::move(answers.failed);
+  static_cast<Asked&>(report) = answers;
   timed("rank", [&] {
     std::vector<Estimated> kept, suppressed;
     for (Estimated& f : answers.findings)

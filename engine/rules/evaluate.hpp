@@ -23,15 +23,6 @@
 
 namespace gh {
 
-/// What all rules answered, in the rules' order.
-struct Answers {
-  std::vector<Estimated> findings;
-  std::vector<std::string> clean;  ///< rules that found nothing
-  std::vector<NotChecked> not_checked;
-  std::vector<Failed> failed;
-  StepTime step;  ///< to which times and shares refer
-};
-
 /// Runs rules on a report: what each found and what its fix saves, whether it found nothing, could
 /// not check, or failed. A failing rule does not affect the others. `replay`: savings come from
 /// replaying the trace with the changes that findings name; without it, from the rules' own claims.

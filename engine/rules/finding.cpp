@@ -38,7 +38,7 @@ Unit parse_unit(const std::string& name, const std::string& where) {
   return it->second;
 }
 
-std::string short_fix(const Finding& finding) {
+std::string short_fix(const Said& finding) {
   if (finding.advice.empty()) return "";
   const std::string& text = finding.advice.front();
   std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
@@ -46,7 +46,21 @@ std::string short_fix(const Finding& finding) {
   return fix;
 }
 
-std::string fingerprint(const Finding& finding) {
+const std::vector<std::string>& marked_advice(const Said& finding) {
+  const bool marked = finding.marked.advice.size() == finding.advice.size();
+  return marked ? finding.marked.advice : finding.advice;
+}
+
+std::string marked_short_fix(const Said& finding) {
+  const std::string fix = short_fix(finding);
+  if (fix.empty()) return fix;
+  const std::string& advice = marked_advice(finding).front();
+  for (std::size_t length = fix.size(); length <= advice.size(); ++length)
+    if (plain_sentence(advice.substr(0, length)) == fix) return advice.substr(0, length);
+  return fix;  // it ends within code
+}
+
+std::string fingerprint(const Said& finding) {
   return digest(finding.rule + '\n' + finding.subject);
 }
 

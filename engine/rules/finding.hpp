@@ -81,6 +81,11 @@ struct Said {
   bool voids = false;               ///< it casts doubt on the report itself, and so comes first
   bool of_window = false;           ///< no steps were found: everything refers to the whole window
   std::vector<std::string> advice;  ///< the most important first
+  /// Text and advice as the rule wrote them, with code between backticks, for the page.
+  struct Marked {
+    std::string text;
+    std::vector<std::string> advice;
+  } marked;
   std::vector<Metric> metrics;
   std::vector<Evidence> evidence;  ///< the worst first
   Changes changes;                 ///< the fix's effect on the replayed steps; empty if unknown
@@ -129,6 +134,9 @@ std::string fingerprint(const Said& finding);
 /// What to do, in a few words: the first advice up to its first ": " or ". ", without a full stop.
 /// "" where there is none.
 std::string short_fix(const Said& finding);
+/// The advice, and the short fix, with code between backticks where the rule has marked it.
+const std::vector<std::string>& marked_advice(const Said& finding);
+std::string marked_short_fix(const Said& finding);
 /// The program's own rules say it in no more letters.
 inline constexpr std::size_t most_short_fix_letters = 60;
 
@@ -137,18 +145,28 @@ inline constexpr std::size_t most_short_fix_letters = 60;
 struct NotChecked {
   std::string rule, reason, record_with;
   bool not_recorded = false;
+  std::string marked_record_with = "";  ///< with code between backticks, for the page
 };
 struct Failed {
   std::string rule, error;
 };
 
-/// The outcome of all rules on one report.
-struct Report {
-  std::vector<Finding> findings;   ///< the best fix first
+/// What came of asking rules, besides findings.
+struct Asked {
   std::vector<std::string> clean;  ///< rules that found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
-  StepTime step;                    ///< to which times and shares refer
+  StepTime step;  ///< to which times and shares refer
+};
+
+/// What all rules answered, in the rules' order.
+struct Answers : Asked {
+  std::vector<Estimated> findings;
+};
+
+/// The outcome of all rules on one report.
+struct Report : Asked {
+  std::vector<Finding> findings;    ///< the best fix first
   std::vector<Finding> suppressed;  ///< which the team accepts, ranked among themselves
   /// Refers to the Analysis. Null if no replay was requested.
   std::shared_ptr<const Replay> replay;

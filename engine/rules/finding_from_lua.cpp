@@ -28,12 +28,13 @@ void read_texts(lua_State* lua, const LuaTable& t, const Rule& rule, const Analy
   }
   const LuaTable data(lua, -1, "'data' of a finding");
   const FilledMessage message = filled_message(pattern->second, data, analysis, step);
-  f.text = message.text;
+  f.marked.text = message.text;
+  f.text = plain_sentence(message.text);
   f.claim.lost_ns = message.lost_ns;
   const auto headline = rule.headlines.find(name);
   f.title = headline == rule.headlines.end()
                 ? rule.title
-                : filled_message(headline->second, data, analysis, step).text;
+                : plain_sentence(filled_message(headline->second, data, analysis, step).text);
   lua_pop(lua, 1);
 }
 
@@ -116,7 +117,8 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   f.root = t.text("follows_from", false);
   f.voids = t.truth("voids");
   f.of_window = !analysis.has_steps();
-  f.advice = advice_for(lua, t, analysis, step);
+  f.marked.advice = advice_for(lua, t, analysis, step);
+  for (const std::string& advice : f.marked.advice) f.advice.push_back(plain_sentence(advice));
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
   f.changes = to_changes(t);

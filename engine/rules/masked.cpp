@@ -26,7 +26,7 @@ constexpr double most_error = 0.02;
 
 // The recording after the fixes, and what the rules find in it.
 struct Round {
-  Remade remade;
+  TraceAfter after;
   std::unique_ptr<const Analysis> analysis;
   std::unique_ptr<const Replay> replay;
   StepTime step;
@@ -34,11 +34,11 @@ struct Round {
   Plan plan;
 };
 
-bool can_be_remade(const Replay& replay) {
+bool gives_trace(const Replay& replay) {
   const Trace& t = replay.analysis().trace;
   // Pages of unified memory move when something touches them, and the replay does not know when.
   const bool migrates = std::any_of(t.ops.copy.begin(), t.ops.copy.end(), is_unified);
-  return replay.can_be_remade() && replay.points() <= most_points && !migrates &&
+  return replay.gives_trace() && replay.points() <= most_points && !migrates &&
          t.gpu_faults.size() == 0;
 }
 
@@ -76,7 +76,7 @@ class Unmasking {
   Report report() && {
     const Replay* replay = report_.replay.get();
     Changes made = changes_of(*report_.plan, report_.findings);
-    for (int round = 0; round < most_rounds && !made.empty() && can_be_remade(*replay); ++round) {
+    for (int round = 0; round < most_rounds && !made.empty() && gives_trace(*replay); ++round) {
       auto next = round_after(*replay, made);
       if (!next) break;
       made = changes_of(next->plan, next->findings);
@@ -103,10 +103,10 @@ class Unmasking {
   // Nothing if there is nothing else to fix.
   std::unique_ptr<Round> round_after(const Replay& replay, const Changes& made) {
     auto round = std::make_unique<Round>();
-    round->remade = replay.remade(made);
-    if (round->remade.devices.size() != replay.analysis().devices.size()) return nullptr;
+    round->after = replay.trace_after(made);
+    if (round->after.devices.size() != replay.analysis().devices.size()) return nullptr;
     round->analysis = std::make_unique<const Analysis>(
-        std::move(round->remade.trace), std::move(round->remade.devices), replay.analysis().classes,
+        std::move(round->after.trace), std::move(round->after.devices), replay.analysis().classes,
         replay.analysis().program);
     round->replay = std::make_unique<const Replay>(*round->analysis);
     if (!is_forecast(*round->replay, report_.plan->recorded_ns)) return nullptr;
@@ -133,7 +133,8 @@ class Unmasking {
   void take(const Round& round) {
     Plan& plan = *report_.plan;
     const Prediction base = plan.fixes.back().step;
-    // What the profiler added to the host's work is still in the remade step, and in its bound.
+    // What the profiler added to the host's work is still in the step after the fixes, and in its
+    // bound.
     Bounds bounds = round.plan.bounds;
     bounds.host_ns = in_proportion(base.step_ns, bounds.host_ns, round.plan.now.step_ns);
     for (const Plan::Fix& fix : round.plan.fixes) {
@@ -184,7 +185,7 @@ class Unmasking {
       standing.after.push_back(fix.fingerprint);
     }
     f.text = fmt::format("With {} fixed: {}", fmt::join(rules_fixed, ", "), found.text);
-    f.changes.clear();  // they refer to rows of the remade step
+    f.changes.clear();  // they refer to rows of the step after the fixes
     std::erase_if(f.evidence, [&](Evidence& e) { return !brought_back(e, round); });
 
     const auto step_ns = static_cast<double>(std::max<Ns>(found.step_ns, 1));
@@ -213,9 +214,9 @@ class Unmasking {
     const double much_longer = e.thread.empty() ? 8 : 1.5;
     constexpr Ns short_ns = 1'000;
     const Ns was = e.span.length();
-    e.span = round.remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    e.span = round.after.recorded(e.span, static_cast<int>(e.device), e.thread);
     for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
-      e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+      e.span = (*before)->after.recorded(e.span, static_cast<int>(e.device), e.thread);
     return static_cast<double>(e.span.length() - short_ns) <=
            much_longer * static_cast<double>(was);
   }

@@ -28,6 +28,9 @@ constexpr const char* rule_template = R"(return {
     fix = "Say which switch to set, and to what.",
     wrong = "Say when an engineer would wave this away.",
   },
+  advice = {                                        -- the first fix first; `when` and `unless` say what must be seen
+    "Say what to do first: in a few words, then how, with code between `backticks`.",
+  },
   evaluate = function(trace, options)
     local copies = trace:ops { direction = "h2d" }
     local time = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
@@ -41,7 +44,6 @@ constexpr const char* rule_template = R"(return {
       confidence = "medium",
       metrics = { { name = "exposed copies", value = share, unit = "fraction", threshold = options.share } },
       evidence = copies:evidence { most = 3 },
-      advice = { "Say what to do first: in a few words, then how." },
     } }
   end,
 }

@@ -123,6 +123,8 @@ void lua_spend(lua_State* state, std::int64_t instructions);
 /// A file of Lua that rules share: rules/CATEGORY/NAME.lib.lua, which returns one value.
 inline constexpr std::string_view library_suffix = ".lib.lua";
 std::vector<std::string> library_names();
+/// The text of one of them. Throws Error if there is none.
+std::string_view library_text(const std::string& name);
 /// Pushes what a library returns, which is run once in each state. Throws Error if there is none.
 void lua_require(lua_State* state, const std::string& name);
 

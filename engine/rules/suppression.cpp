@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "rules/evaluate.hpp"
+#include "rules/finding.hpp"
 
 namespace gh {
 namespace {

@@ -73,7 +73,7 @@ struct Drop {
 /// The host's own work takes `factor` of its time.
 struct Pause {
   std::vector<HostSpan> host;
-  Factor factor;
+  Factor factor{0, 0, 0};
 };
 }  // namespace change
 
@@ -89,9 +89,29 @@ bool is_one_of(const Change& change) {
 }
 
 /// What a change names of each sort; none of the sorts that it is not about.
-const std::vector<Row>& ops_of(const Change& change);
-const std::vector<Row>& calls_of(const Change& change);
-const std::vector<HostSpan>& host_of(const Change& change);
+inline const std::vector<Row>& ops_of(const Change& change) {
+  static const std::vector<Row> none;
+  return std::visit(
+      [](const auto& c) -> const std::vector<Row>& {
+        if constexpr (requires { c.ops; }) return c.ops;
+        return none;
+      },
+      change);
+}
+inline const std::vector<Row>& calls_of(const Change& change) {
+  static const std::vector<Row> none;
+  return std::visit(
+      [](const auto& c) -> const std::vector<Row>& {
+        if constexpr (requires { c.calls; }) return c.calls;
+        return none;
+      },
+      change);
+}
+inline const std::vector<HostSpan>& host_of(const Change& change) {
+  static const std::vector<HostSpan> none;
+  const auto* pause = std::get_if<change::Pause>(&change);
+  return pause ? pause->host : none;
+}
 
 /// Keeps of a change's operations and calls those for which keep_op(row) or keep_call(row) holds,
 /// and frees the memory of the others.

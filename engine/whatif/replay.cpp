@@ -425,15 +425,15 @@ std::size_t Replay::points() const {
   return points;
 }
 
-bool Replay::can_be_remade() const {
+bool Replay::gives_trace() const {
   return reason().empty() && state_->runs.size() == 1 && !state_->runs.front()->steps.led;
 }
 
-Remade Replay::remade(const Changes& changes) const {
+TraceAfter Replay::trace_after(const Changes& changes) const {
   const ReplayedRun& run = *state_->runs.front();
   Edges edges = run.graph->recorded;
   for (const Change& c : changes) apply(*run.graph, c, Guess::best, edges);
-  Remade made = remake(*run.graph, edges, changes);
+  TraceAfter made = gh::trace_after(*run.graph, edges, changes);
   if (measured_ns() > 0)
     made.trace.measured_step = {step_ns(changes), state_->analysis.trace.measured_step.from};
   return made;

@@ -1,7 +1,7 @@
 -- How to record what is needed, and no more.
 local how = {
-  torch_profiler = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8, repeat=1)",
-  nsys = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop",
+  torch_profiler = "`torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])` with `schedule(wait=10, warmup=3, active=8, repeat=1)`",
+  nsys = "`nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`",
 }
 -- What the profiler says where it lost events.
 local losses = { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" }
@@ -53,24 +53,24 @@ return {
     longer = "The measured {unit} is longer than the recorded one",
   },
   doc = {
-    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (--measured-step) fits.",
+    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (`--measured-step`) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so itself; this one reports what affects all of them.",
-    fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
+    fix = "Record a few steps after warm-up with `nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`, with `torch.cuda.profiler.start()` and `stop()` around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
     wrong = "A program that does everything once has no steps; ignore the note then. Many warnings of the profiler are harmless (\"might have been\", cuDNN symbols) and are not repeated here.",
   },
   advice = {
-    { when = "damaged", torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: nsys export --type sqlite." },
-    { when = "nameless", torch_profiler = "Record the trace again.", nsys = "Export the report again: nsys export --type sqlite, with all tables." },
+    { when = "damaged", torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: `nsys export --type sqlite`." },
+    { when = "nameless", torch_profiler = "Record the trace again.", nsys = "Export the report again: `nsys export --type sqlite`, with all tables." },
     { when = { "nothing", "failed_calls" }, "Fix the failing calls first: see failed-calls, then record again." },
     { when = "nothing", unless = "failed_calls", "Record the process that uses the GPU: start once it works on it, with {how}." },
     { when = "dropped", "Record less: only a few steps, or fewer sources at once." },
     { when = "unlaunched", "Start recording before the launches: {how}." },
     {
       when = "no_steps",
-      torch_profiler = "Mark the steps: call profiler.step() after each and record several. Or choose an annotation of the trace with --range NAME.",
-      pytorch = "Mark the steps: put an NVTX range around each (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few. Or choose a range of the report with --range NAME.",
-      python = "Mark the iterations: put an NVTX range around each (nvtx.annotate(\"step 1\"), ...) and record a few. Or choose a range of the report with --range NAME.",
-      cuda = "Mark the iterations: put an NVTX range around each (nvtxRangePush(\"step 1\") and nvtxRangePop()) and record a few. Or choose a range of the report with --range NAME.",
+      torch_profiler = "Mark the steps: call `profiler.step()` after each and record several. Or choose an annotation of the trace with `--range NAME`.",
+      pytorch = "Mark the steps: put an NVTX range around each (`torch.cuda.nvtx.range(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
+      python = "Mark the iterations: put an NVTX range around each (`nvtx.annotate(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
+      cuda = "Mark the iterations: put an NVTX range around each (`nvtxRangePush(\"step 1\")` and `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range NAME`.",
     },
     { when = "few_steps", "Record five to ten steps after warm-up." },
     { when = "one_step", "Record five to ten steps after warm-up." },
@@ -78,12 +78,12 @@ return {
     { when = "shared", "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes save is known." },
     {
       when = "overhead",
-      torch_profiler = "Record less at once to confirm times: no with_stack, profile_memory, record_shapes.",
+      torch_profiler = "Record less at once to confirm times: no `with_stack`, `profile_memory`, `record_shapes`.",
       nsys = "Trace less at once to confirm times: leave out osrt, or NVTX of every operator.",
     },
     {
       when = "added",
-      torch_profiler = "Record less at once: no with_stack, profile_memory or record_shapes brings the recorded step closer to the measured one.",
+      torch_profiler = "Record less at once: no `with_stack`, `profile_memory` or `record_shapes` brings the recorded step closer to the measured one.",
       nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the recorded step comes closer to the measured one.",
     },
     { when = "longer", "Measure the step again: the same program, data and GPU, and steps as warm as the recorded ones." },

@@ -19,19 +19,19 @@ return {
   },
   doc = {
     what = "Looks for processes that drive several GPUs which all do the same, and for broadcasts and copies between those GPUs in each step, and replays the step without them.",
-    why = "torch.nn.DataParallel replicates the model before each forward pass, gathers outputs on one GPU and sums gradients there. One process also launches for all GPUs, with threads that take turns at Python's lock. One process per GPU needs none of this.",
-    fix = "DistributedDataParallel with one process per GPU (torchrun): replicas stay in place, and gradients are reduced in buckets during backward.",
+    why = "`torch.nn.DataParallel` replicates the model before each forward pass, gathers outputs on one GPU and sums gradients there. One process also launches for all GPUs, with threads that take turns at Python's lock. One process per GPU needs none of this.",
+    fix = "`DistributedDataParallel` with one process per GPU (`torchrun`): replicas stay in place, and gradients are reduced in buckets during backward.",
     wrong = "A program that drives several GPUs and exchanges halos or parts of a field looks the same if it sends many messages a step: those have to be sent. No shipped recording triggers this rule yet.",
   },
   advice = {
     {
       pytorch = {
         training = {
-          "Run one process per GPU: torchrun --nproc-per-node {devices} with DistributedDataParallel instead of torch.nn.DataParallel. Replicas then stay in place, and gradients travel during backward.",
+          "Run one process per GPU: `torchrun --nproc-per-node {devices}` with `DistributedDataParallel` instead of `torch.nn.DataParallel`. Replicas then stay in place, and gradients travel during backward.",
           "Until then keep outputs small: compute the loss inside the module, so that losses and not logits are gathered on one GPU.",
         },
         cuda = {
-          "Run one process per GPU: torchrun --nproc-per-node {devices} instead of torch.nn.DataParallel, each process with a replica that stays in place and its own part of the batch.",
+          "Run one process per GPU: `torchrun --nproc-per-node {devices}` instead of `torch.nn.DataParallel`, each process with a replica that stays in place and its own part of the batch.",
           "Until then keep outputs small: gather the choice (argmax, top-k) on one GPU instead of all logits.",
         },
       },
@@ -44,7 +44,7 @@ return {
     local known = trace:is "data_parallel"
     if not known and not trace:is "pytorch" then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so what is sent each step cannot be told from what is sent at the start", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so what is sent each step cannot be told from what is sent at the start", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local comm = trace:ops { class = "collective" }

@@ -1,6 +1,3 @@
-local reduced_gradients = require "reduced_gradients"
-local gathered_weights = require "gathered_weights"
-
 -- How to hide a collective that reduces or gathers, if the program has no switch for it.
 local let_overlap = {
   jax = "Let XLA overlap communication: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
@@ -46,7 +43,7 @@ return {
   doc = {
     what = "Adds up the time in which a GPU runs only collectives (NCCL and similar), out of the account. If a report holds several ranks, it also says how much of that is waiting for a late rank.",
     why = "Gradients of the last layers can travel while the first layers still compute, and the next layer's weights while this one runs: communication that overlaps is free. Exposed communication grows with the number of GPUs.",
-    fix = "Let backward overlap: DDP buckets, FSDP prefetching, --overlap-grad-reduce and --overlap-param-gather in Megatron and NeMo, overlap_comm in DeepSpeed. Communicate less often (no_sync with gradient accumulation) and less (BF16 gradients). Also look for a late rank and for messages that are too small.",
+    fix = "Let backward overlap: DDP buckets, FSDP prefetching, `--overlap-grad-reduce` and `--overlap-param-gather` in Megatron and NeMo, `overlap_comm` in DeepSpeed. Communicate less often (`no_sync` with gradient accumulation) and less (BF16 gradients). Also look for a late rank and for messages that are too small.",
     wrong = "A collective lasts from when its first rank enters to when the last one leaves: with one rank in the report, waiting for another cannot be told from sending. In pipeline parallelism it is the bubble. The last bucket of a backward pass never hides.",
   },
   advice = {
@@ -54,41 +51,41 @@ return {
     {
       when = "deepep",
       pytorch = {
-        "Overlap dispatch and combine with compute: DeepEP's async_finish=True (ElasticBuffer: async_with_compute_stream=True), work on other tokens meanwhile, and wait for the event only where the result is used. What still runs alone on the GPU may take more SMs (num_sms).",
-        { tokens = "For decoding: low_latency_dispatch and low_latency_combine with return_recv_hook=True transfer data without taking SMs." },
+        "Overlap dispatch and combine with compute: DeepEP's `async_finish=True` (ElasticBuffer: `async_with_compute_stream=True`), work on other tokens meanwhile, and wait for the event only where the result is used. What still runs alone on the GPU may take more SMs (`num_sms`).",
+        { tokens = "For decoding: `low_latency_dispatch` and `low_latency_combine` with `return_recv_hook=True` transfer data without taking SMs." },
       },
       cuda = "Send one half of the tokens while the other half computes. Keep the exchange within NVLink.",
     },
     -- How to switch on overlap for each kind of collective.
     {
       when = "all-reduce",
-      megatron = "Switch on overlap: --sequence-parallel --tp-comm-overlap for tensor parallelism, --overlap-grad-reduce --overlap-param-gather for the distributed optimizer.",
-      nemo = "Switch on overlap: model.ub_tp_comm_overlap=True for tensor parallelism, overlap_grad_reduce=True and overlap_param_gather=True for the distributed optimizer.",
-      vllm = "Use fewer GPUs per replica: --tensor-parallel-size no larger than the model needs and within NVLink, and replicas on the other GPUs (--data-parallel-size).",
-      sglang = "Fuse the all-reduce into the norm: --enable-flashinfer-allreduce-fusion. Use no more GPUs per replica than the model needs (--tp-size), and replicas on the others (--dp-size).",
-      tensorrt_llm = "Use fewer GPUs per replica: tensor_parallel_size no larger than the model needs and within NVLink, and replicas on the other GPUs.",
-      deepspeed = "Overlap the reduction with backward: overlap_comm: true in zero_optimization. With gradient accumulation reduce once, at its boundary.",
+      megatron = "Switch on overlap: `--sequence-parallel --tp-comm-overlap` for tensor parallelism, `--overlap-grad-reduce --overlap-param-gather` for the distributed optimizer.",
+      nemo = "Switch on overlap: `model.ub_tp_comm_overlap=True` for tensor parallelism, `overlap_grad_reduce=True` and `overlap_param_gather=True` for the distributed optimizer.",
+      vllm = "Use fewer GPUs per replica: `--tensor-parallel-size` no larger than the model needs and within NVLink, and replicas on the other GPUs (`--data-parallel-size`).",
+      sglang = "Fuse the all-reduce into the norm: `--enable-flashinfer-allreduce-fusion`. Use no more GPUs per replica than the model needs (`--tp-size`), and replicas on the others (`--dp-size`).",
+      tensorrt_llm = "Use fewer GPUs per replica: `tensor_parallel_size` no larger than the model needs and within NVLink, and replicas on the other GPUs.",
+      deepspeed = "Overlap the reduction with backward: `overlap_comm: true` in `zero_optimization`. With gradient accumulation reduce once, at its boundary.",
       pytorch = {
         training = {
-          "Overlap gradient reduction with backward: DistributedDataParallel reduces in buckets during backward. static_graph=True and find_unused_parameters=False keep that going, bucket_cap_mb=100 makes fewer and larger messages, gradient_as_bucket_view=True saves their copies. A loop of all_reduce calls after backward hides nothing.",
-          "With gradient accumulation, reduce once: wrap all micro-batches but the last in model.no_sync().",
+          "Overlap gradient reduction with backward: `DistributedDataParallel` reduces in buckets during backward. `static_graph=True` and `find_unused_parameters=False` keep that going, `bucket_cap_mb=100` makes fewer and larger messages, `gradient_as_bucket_view=True` saves their copies. A loop of `all_reduce` calls after backward hides nothing.",
+          "With gradient accumulation, reduce once: wrap all micro-batches but the last in `model.no_sync()`.",
         },
-        cuda = "Start each all-reduce early: with async_op=True as soon as its input is ready, and wait for it only where the result is used. If each layer needs one (tensor parallelism), send one half of the batch while the other computes.",
+        cuda = "Start each all-reduce early: with `async_op=True` as soon as its input is ready, and wait for it only where the result is used. If each layer needs one (tensor parallelism), send one half of the batch while the other computes.",
       },
       jax = let_overlap.jax,
       cuda = let_overlap.cuda,
     },
     {
       when = "reduce-scatter and all-gather",
-      megatron = "Switch on overlap: --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather; for tensor parallelism --sequence-parallel --tp-comm-overlap.",
-      nemo = "Switch on overlap: overlap_grad_reduce=True and overlap_param_gather=True of the distributed optimizer; for tensor parallelism model.ub_tp_comm_overlap=True.",
-      deepspeed = "Overlap communication with compute: overlap_comm: true, and stage 2 instead of 3 if memory allows.",
+      megatron = "Switch on overlap: `--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather`; for tensor parallelism `--sequence-parallel --tp-comm-overlap`.",
+      nemo = "Switch on overlap: `overlap_grad_reduce=True` and `overlap_param_gather=True` of the distributed optimizer; for tensor parallelism `model.ub_tp_comm_overlap=True`.",
+      deepspeed = "Overlap communication with compute: `overlap_comm: true`, and stage 2 instead of 3 if memory allows.",
       pytorch = {
         training = {
-          "Prefetch the next block's weights: FSDP with each transformer block wrapped separately, backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True; FSDP2: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch. If memory allows, keep gathered weights: ShardingStrategy.SHARD_GRAD_OP, or reshard_after_forward=False.",
-          "With gradient accumulation, communicate once: no_sync() (FSDP2: set_requires_gradient_sync(False)) on all micro-batches but the last.",
+          "Prefetch the next block's weights: FSDP with each transformer block wrapped separately, `backward_prefetch=BackwardPrefetch.BACKWARD_PRE`, `forward_prefetch=True`; FSDP2: `set_modules_to_forward_prefetch` and `set_modules_to_backward_prefetch`. If memory allows, keep gathered weights: `ShardingStrategy.SHARD_GRAD_OP`, or `reshard_after_forward=False`.",
+          "With gradient accumulation, communicate once: `no_sync()` (FSDP2: `set_requires_gradient_sync(False)`) on all micro-batches but the last.",
         },
-        cuda = "Gather the next layer's weights while this one computes: async_op=True, or FSDP with forward_prefetch=True. If memory allows, keep them gathered.",
+        cuda = "Gather the next layer's weights while this one computes: `async_op=True`, or FSDP with `forward_prefetch=True`. If memory allows, keep them gathered.",
       },
       jax = let_overlap.jax,
       cuda = let_overlap.cuda,
@@ -96,9 +93,9 @@ return {
     {
       when = "all-to-all",
       torchrec = "Exchange the next batch's features during compute: TrainPipelineSparseDist, or PrefetchTrainPipelineSparseDist if tables are cached on the GPU.",
-      vllm = "Send one half of the batch while the other computes: --enable-dbo, which needs --data-parallel-size, --enable-expert-parallel and one of DeepEP's --all2all-backend.",
-      sglang = "Send one half of the batch while the other computes: --enable-two-batch-overlap, with --moe-a2a-backend deepep.",
-      megatron = "Overlap the exchange with the shared expert: --moe-shared-expert-overlap, --moe-token-dispatcher-type flex with --moe-enable-deepep. Keep expert parallelism within NVLink.",
+      vllm = "Send one half of the batch while the other computes: `--enable-dbo`, which needs `--data-parallel-size`, `--enable-expert-parallel` and one of DeepEP's `--all2all-backend`.",
+      sglang = "Send one half of the batch while the other computes: `--enable-two-batch-overlap`, with `--moe-a2a-backend deepep`.",
+      megatron = "Overlap the exchange with the shared expert: `--moe-shared-expert-overlap`, `--moe-token-dispatcher-type flex` with `--moe-enable-deepep`. Keep expert parallelism within NVLink.",
       pytorch = {
         "Send one half of the tokens while the other half computes. Keep expert parallelism within NVLink.",
         "If embedding tables are spread over ranks: look up the next batch while this one computes.",
@@ -107,22 +104,22 @@ return {
     },
     {
       when = "broadcast",
-      pytorch = "Send what does not change only once: start the rest with async_op=True while other work runs.",
+      pytorch = "Send what does not change only once: start the rest with `async_op=True` while other work runs.",
       cuda = "Send what does not change only once: send the rest on a separate stream while other work runs.",
     },
     {
       when = "send and receive",
-      megatron = "Run more micro-batches a step: with --num-layers-per-virtual-pipeline-stage and without --no-overlap-p2p-communication.",
-      nemo = "Run more micro-batches a step: with virtual_pipeline_model_parallel_size.",
-      pytorch = { training = "Run more micro-batches a step: with several stages on each rank in turn (torch.distributed.pipelining: ScheduleInterleaved1F1B).", cuda = "Cut the batch into more parts: then all pipeline stages work at once." },
+      megatron = "Run more micro-batches a step: with `--num-layers-per-virtual-pipeline-stage` and without `--no-overlap-p2p-communication`.",
+      nemo = "Run more micro-batches a step: with `virtual_pipeline_model_parallel_size`.",
+      pytorch = { training = "Run more micro-batches a step: with several stages on each rank in turn (`torch.distributed.pipelining`: `ScheduleInterleaved1F1B`).", cuda = "Cut the batch into more parts: then all pipeline stages work at once." },
       cuda = "Send each part as soon as it is computed: on a separate stream, while the rest computes.",
     },
     { when = "another kind", "Put communication on its own stream: start it as soon as its data is ready." },
     {
       when = "in FP32",
-      megatron = "Halve the messages, which are FP32: leave out --accumulate-allreduce-grads-in-fp32.",
-      fsdp = "Halve the messages, which are FP32: MixedPrecision(reduce_dtype=torch.bfloat16).",
-      pytorch = { training = "Halve the messages, which are FP32. DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook); FSDP: MixedPrecision(reduce_dtype=torch.bfloat16)." },
+      megatron = "Halve the messages, which are FP32: leave out `--accumulate-allreduce-grads-in-fp32`.",
+      fsdp = "Halve the messages, which are FP32: `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
+      pytorch = { training = "Halve the messages, which are FP32. DDP: `model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)`; FSDP: `MixedPrecision(reduce_dtype=torch.bfloat16)`." },
       cuda = "Halve the messages, which are FP32: send half precision if the result tolerates it.",
     },
   },
@@ -157,7 +154,7 @@ return {
     -- Gathers that come late and reductions that come too often have separate rules.
     local root = bubble and "pipeline-bubble" or nil
     if kind and not root then
-      local weights, gradients = gathered_weights(trace), reduced_gradients(trace)
+      local weights, gradients = require "gathered_weights"(trace), require "reduced_gradients"(trace)
       if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then root = "fsdp-late-gather"
       elseif 2 * gradients.early:exposed_ns(compute) > exposed then root = "grad-sync-every-microbatch" end
     end

@@ -1,5 +1,3 @@
-local waits_of = require "waits"
-
 return {
   id = "pipeline-bubble",
   category = "comm",
@@ -29,11 +27,11 @@ return {
   advice = {
     {
       when = "messages",
-      megatron = "Run more micro-batches a step: a larger --global-batch-size / --micro-batch-size, and --num-layers-per-virtual-pipeline-stage without --no-overlap-p2p-communication.",
-      nemo = "Run more micro-batches a step: a larger global_batch_size over micro_batch_size, and virtual_pipeline_model_parallel_size.",
-      deepspeed = "Run more micro-batches a step: a larger gradient_accumulation_steps with a smaller train_micro_batch_size_per_gpu.",
+      megatron = "Run more micro-batches a step: a larger `--global-batch-size / --micro-batch-size`, and `--num-layers-per-virtual-pipeline-stage` without `--no-overlap-p2p-communication`.",
+      nemo = "Run more micro-batches a step: a larger `global_batch_size` over `micro_batch_size`, and `virtual_pipeline_model_parallel_size`.",
+      deepspeed = "Run more micro-batches a step: a larger `gradient_accumulation_steps` with a smaller `train_micro_batch_size_per_gpu`.",
       pytorch = {
-        training = "Run more and smaller micro-batches a step: with a schedule that puts several stages on each GPU (torch.distributed.pipelining, ScheduleInterleaved1F1B or ScheduleZBVZeroBubble).",
+        training = "Run more and smaller micro-batches a step: with a schedule that puts several stages on each GPU (`torch.distributed.pipelining`, `ScheduleInterleaved1F1B` or `ScheduleZBVZeroBubble`).",
         cuda = "Cut the batch into more parts: then all stages work at once.",
       },
       cuda = "Cut the work into more parts: send each as soon as it is computed, so that all stages work at once.",
@@ -43,12 +41,12 @@ return {
       when = "layers",
       pytorch = {
         training = {
-          "Put the whole model on each GPU: {whole}Run one process per GPU (DistributedDataParallel) instead of device_map=\"auto\" or layers moved by hand.",
-          "Otherwise shard every layer (FSDP, tensor parallelism), or run a pipeline with micro-batches (torch.distributed.pipelining).",
+          "Put the whole model on each GPU: {whole}Run one process per GPU (`DistributedDataParallel`) instead of `device_map=\"auto\"` or layers moved by hand.",
+          "Otherwise shard every layer (FSDP, tensor parallelism), or run a pipeline with micro-batches (`torch.distributed.pipelining`).",
         },
         cuda = {
-          "Put the whole model on each GPU: {whole}Run one process per GPU, each with its own part of the batch, instead of device_map=\"auto\" or layers moved by hand.",
-          "Otherwise split every layer over the GPUs (tensor parallelism) instead of giving each GPU some of the layers, or let several batches follow each other through them (torch.distributed.pipelining).",
+          "Put the whole model on each GPU: {whole}Run one process per GPU, each with its own part of the batch, instead of `device_map=\"auto\"` or layers moved by hand.",
+          "Otherwise split every layer over the GPUs (tensor parallelism) instead of giving each GPU some of the layers, or let several batches follow each other through them (`torch.distributed.pipelining`).",
         },
       },
       cuda = "Split the data, not the steps of the work: then all GPUs work at once. Or cut the work into parts that follow each other through the GPUs.",
@@ -60,14 +58,14 @@ return {
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local messages = comm:where { collective = "send and receive" }
     if messages:count() > 0 then
-      local waits, wait, least = waits_of(trace, messages), 0, math.huge
+      local waits, wait, least = require "waits"(trace, messages), 0, math.huge
       for _, w in ipairs(waits) do
         wait = wait + w.wait_ns
         least = math.min(least, w.wait_ns)
       end
       local devices = #messages:group("device", 1000)
       if #waits < 2 and messages:exposed_ns(compute) >= options.share * total then
-        return nil, "the report holds only one end of its messages, so waiting for another stage cannot be told from sending", trace:words { nsys = "--trace=cuda,nvtx around the launcher, or the reports of all ranks at once", torch_profiler = "torch.profiler.profile on every rank, and the traces of all ranks at once" }
+        return nil, "the report holds only one end of its messages, so waiting for another stage cannot be told from sending", trace:words { nsys = "`--trace=cuda,nvtx` around the launcher, or the reports of all ranks at once", torch_profiler = "`torch.profiler.profile` on every rank, and the traces of all ranks at once" }
       end
       local share = wait / total
       if #waits >= 2 and share >= options.share and least >= options.each * total / trace:fact "device.count" then

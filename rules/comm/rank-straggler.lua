@@ -1,9 +1,9 @@
 -- How to record all ranks in one report; "%s" is the launcher.
 local record_all_ranks = {
-  nsys = "--trace=cuda,nvtx,osrt around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
-  torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+  nsys = "`--trace=cuda,nvtx,osrt` around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
+  torch_profiler = "`torch.profiler.profile` on every rank, and give the traces of all ranks at once",
 }
-local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
+local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "`torchrun`", cuda = "mpirun" }) end
 
 -- What a device spends its steps on, by what may keep it from coming in time.
 local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
@@ -60,14 +60,14 @@ return {
   doc = {
     what = "Matches the collectives of several ranks in one report, finds which rank entered each last, and adds up how long the others had been waiting by then. Then it compares what the late GPU spends its steps on with what the others do.",
     why = "A collective takes until its last rank arrives: the slowest GPU sets the pace of all. On the others the wait looks like slow communication, at full utilization.",
-    fix = "Give ranks equal work: sort or pack sequences so that batches have equal numbers of tokens, drop_last=True, the same number of loader workers and cores (bind processes to the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same kernels take longer, check clocks, temperature and other processes on that GPU.",
+    fix = "Give ranks equal work: sort or pack sequences so that batches have equal numbers of tokens, `drop_last=True`, the same number of loader workers and cores (bind processes to the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same kernels take longer, check clocks, temperature and other processes on that GPU.",
     wrong = "Ranks outside the report are not seen. Groups of ranks that communicate among themselves (tensor, pipeline parallelism) are matched by order, where their collectives overlap in time.",
   },
   advice = {
     {
       when = { "computing", "as_many" },
-      pytorch = "Give all ranks batches of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its batches may be larger: compare tokens by rank, and pack or sort sequences by length. Otherwise the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).",
-      cuda = "Give all ranks parts of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its part of the problem may be larger: compare sizes by rank. Otherwise the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).",
+      pytorch = "Give all ranks batches of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its batches may be larger: compare tokens by rank, and pack or sort sequences by length. Otherwise the GPU is slower (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`; another process on it).",
+      cuda = "Give all ranks parts of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its part of the problem may be larger: compare sizes by rank. Otherwise the GPU is slower (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`; another process on it).",
     },
     {
       when = "computing", unless = "as_many",
@@ -76,22 +76,22 @@ return {
     },
     {
       when = "input",
-      pytorch = "Give all ranks as many loader workers and cores: GPU {device} waits for its data (num_workers, OMP_NUM_THREADS, numactl --cpunodebind). Give them parts of equal size as well.",
-      cuda = "Give all ranks as many cores and reading threads: GPU {device} waits for its data (OMP_NUM_THREADS, numactl --cpunodebind). Give them parts of equal size as well.",
+      pytorch = "Give all ranks as many loader workers and cores: GPU {device} waits for its data (`num_workers`, `OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
+      cuda = "Give all ranks as many cores and reading threads: GPU {device} waits for its data (`OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
     },
     {
       when = "launch",
-      pytorch = "Give every rank its own cores: the host of GPU {device} launches more slowly, by {more} ms {a_step}. The profiler slows launching too: time the step without it first. If it stays slow, bind the cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).",
+      pytorch = "Give every rank its own cores: the host of GPU {device} launches more slowly, by {more} ms {a_step}. The profiler slows launching too: time the step without it first. If it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or launch less (CUDA graphs, `torch.compile`).",
       cuda = "Give every rank its own cores: the host of GPU {device} launches more slowly, by {more} ms {a_step}. The profiler slows launching too: time the step without it first. If it stays slow, bind the cores (numactl), or launch less (CUDA graphs).",
     },
     {
       when = { "other", "sleeps" },
-      pytorch = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and .item() that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).",
+      pytorch = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and `.item()` that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
       cuda = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take output, checks and saving that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl).",
     },
     {
       when = "other", unless = "sleeps",
-      pytorch = "Move what only this rank does out of the loop: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and .item() that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).",
+      pytorch = "Move what only this rank does out of the loop: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and `.item()` that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
       cuda = "Move what only this rank does out of the loop: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take output, checks and saving that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl).",
     },
     { when = "untold", "Compare the ranks' timelines: no one kind of work sets the late rank apart. Look before the longest of these waits." },
@@ -145,7 +145,7 @@ return {
     local sleeps = doing and (doing:glob "*sleep" or doing:glob "sleep*")
     local because = doing and (sleeps and "it sleeps in " .. doing or "it is in '" .. doing .. "'") or short_words[what]
     if because and not doing then because = "it " .. because end
-    local spends = doing and string.format("in '%s'", doing) or words[what]
+    local spends = doing and string.format("in '`%s`'", doing) or words[what]
 
     -- With equal shares all compute for the mean of what they compute now; at best the late one computes as long as the others.
     local change

@@ -12,13 +12,19 @@
 local step, lane = { "device", "step" }, { "device", "step", "stream", "name" }
 local same = { "device", "step", "name", "message_bytes", "blocks" }
 
+local constants = {
+  least_moved = 0.8, -- copied bytes of those reduced: some gradients are their own buffers
+  most_moved = 1.25, -- the same upwards: buffers are padded
+}
+
 -- Whether copies move what is reduced: at least one for each reduction and, where the report has
 -- sizes, about as many bytes.
 local function move(copies, reductions)
   if copies:count() < reductions:count() then return false end
   local unsized = reductions:keep({ "message_bytes" }, function(r) return r.message_bytes == 0 end)
   local reduced, copied = reductions:sum "message_bytes", copies:sum "bytes"
-  return unsized:count() > 0 or copied > 0.8 * reduced and copied < 1.25 * reduced
+  return unsized:count() > 0
+    or copied > constants.least_moved * reduced and copied < constants.most_moved * reduced
 end
 
 return function(trace)

@@ -1,9 +1,9 @@
 -- How to record all ranks in one report; "%s" is the launcher.
 local record_all_ranks = {
-  nsys = "--trace=cuda,nvtx,osrt around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
-  torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+  nsys = "`--trace=cuda,nvtx,osrt` around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
+  torch_profiler = "`torch.profiler.profile` on every rank, and give the traces of all ranks at once",
 }
-local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
+local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "`torchrun`", cuda = "mpirun" }) end
 
 -- Bytes that cross the busiest link, for n ranks and a message as NCCL counts it: what one rank passes in; for all-gather and
 -- reduce-scatter that is a part of the whole.
@@ -39,13 +39,13 @@ return {
   doc = {
     what = "Takes the size of each all-reduce, all-gather and reduce-scatter from NCCL's ranges and its time from the rank that entered it last, which waited for nobody, and compares the bus bandwidth (for n ranks 2 (n - 1) / n, or n - 1, times the message) with the link.",
     why = "NCCL falls back silently: to network sockets instead of InfiniBand, to host memory where peer access is off. Communication then takes ten times as long.",
-    fix = "Run once with NCCL_DEBUG=INFO and read which transport it chose (NVLS, P2P, SHM, NET/IB, NET/Socket). Check nvidia-smi topo -m, the ACS setting of PCIe bridges, NCCL_P2P_DISABLE, NCCL_IB_DISABLE and NCCL_SOCKET_IFNAME, and that a container has --ipc=host and the InfiniBand devices. all_reduce_perf of nccl-tests shows what the machine can do.",
-    wrong = "The link is an assumption until the option link_bytes_per_s states it. Collectives that overlap with kernels share memory bandwidth and SMs with them, which makes them slower.",
+    fix = "Run once with `NCCL_DEBUG=INFO` and read which transport it chose (NVLS, P2P, SHM, NET/IB, NET/Socket). Check `nvidia-smi topo -m`, the ACS setting of PCIe bridges, `NCCL_P2P_DISABLE`, `NCCL_IB_DISABLE` and `NCCL_SOCKET_IFNAME`, and that a container has `--ipc=host` and the InfiniBand devices. `all_reduce_perf` of nccl-tests shows what the machine can do.",
+    wrong = "The link is an assumption until the option `link_bytes_per_s` states it. Collectives that overlap with kernels share memory bandwidth and SMs with them, which makes them slower.",
   },
   advice = {
-    "Check which transport NCCL uses: run with NCCL_DEBUG=INFO. NET/Socket where there is InfiniBand, or SHM where there is NVLink, is the cause. Leave NCCL_P2P_DISABLE and NCCL_IB_DISABLE unset; NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the fast network.",
-    "Containers need --ipc=host (or --shm-size), --ulimit memlock=-1 and the InfiniBand devices; virtual machines and PCIe bridges with ACS lose peer access (nvidia-smi topo -p2p r).",
-    "Measure the machine with all_reduce_perf -b 1M -e 1G -g {ranks} of nccl-tests, and set rule.slow-collective.link_bytes_per_s to the result.",
+    "Check which transport NCCL uses: run with `NCCL_DEBUG=INFO`. NET/Socket where there is InfiniBand, or SHM where there is NVLink, is the cause. Leave `NCCL_P2P_DISABLE` and `NCCL_IB_DISABLE` unset; `NCCL_SOCKET_IFNAME` and `NCCL_IB_HCA` name the fast network.",
+    "Containers need `--ipc=host` (or `--shm-size`), `--ulimit memlock=-1` and the InfiniBand devices; virtual machines and PCIe bridges with ACS lose peer access (`nvidia-smi topo -p2p r`).",
+    "Measure the machine with `all_reduce_perf -b 1M -e 1G -g {ranks}` of nccl-tests, and set `rule.slow-collective.link_bytes_per_s` to the result.",
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
@@ -55,7 +55,7 @@ return {
     end
     local messages = trace:ranges { name = "nccl*", min_bytes = 1 }
     if messages:count() == 0 then
-      return nil, "the report does not say how many bytes the collectives moved", trace:words { nsys = "--trace=cuda,nvtx, with a version of Nsight Systems whose export has the sizes that NCCL gives with its ranges", torch_profiler = "torch.profiler.profile(record_shapes=True)" }
+      return nil, "the report does not say how many bytes the collectives moved", trace:words { nsys = "`--trace=cuda,nvtx`, with a version of Nsight Systems whose export has the sizes that NCCL gives with its ranges", torch_profiler = "`torch.profiler.profile(record_shapes=True)`" }
     end
     local ready
     for _, late in ipairs(trace:late_devices()) do ready = ready and ready:plus(late.own) or late.own end

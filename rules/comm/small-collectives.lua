@@ -27,21 +27,21 @@ return {
   doc = {
     what = "Counts collectives that are short or have small messages, if they are many and at least half of all. It adds up the time in which they run while nothing computes, and the host time of the operators and ranges that start them while GPUs wait for launches.",
     why = "A small message takes as long as its latency, 10 to 50 us, however few bytes it has; ten in one cost little more than one. Each is also a kernel launch on the host.",
-    fix = "Send tensors together: DDP buckets (bucket_cap_mb), torch._utils._flatten_dense_tensors or a coalescing manager (torch.distributed._coalescing_manager) in hand-written loops, dist.all_reduce of one stacked tensor for metrics; larger FSDP units; reduce_bucket_size and allgather_bucket_size in DeepSpeed.",
+    fix = "Send tensors together: DDP buckets (`bucket_cap_mb`), `torch._utils._flatten_dense_tensors` or a coalescing manager (`torch.distributed._coalescing_manager`) in hand-written loops, `dist.all_reduce` of one stacked tensor for metrics; larger FSDP units; `reduce_bucket_size` and `allgather_bucket_size` in DeepSpeed.",
     wrong = "Tensor-parallel layers need each of theirs at once, with few bytes each in decoding: then only lower latency helps (CUDA graphs, NVLink SHARP, one-shot kernels over symmetric memory).",
   },
   advice = {
     {
-      deepspeed = "Send tensors together: reduce_bucket_size and allgather_bucket_size of 5e8.",
+      deepspeed = "Send tensors together: `reduce_bucket_size` and `allgather_bucket_size` of 5e8.",
       pytorch = {
-        training = "Send gradients together in buckets: of 25 MB or more (DistributedDataParallel does so by itself: bucket_cap_mb), a gradient that now takes {messages} messages takes a few. In a hand-written loop: one flat buffer, or torch.distributed._coalescing_manager.",
-        cuda = "Send tensors together: in one flat buffer, or with torch.distributed._coalescing_manager.",
+        training = "Send gradients together in buckets: of 25 MB or more (`DistributedDataParallel` does so by itself: `bucket_cap_mb`), a gradient that now takes {messages} messages takes a few. In a hand-written loop: one flat buffer, or `torch.distributed._coalescing_manager`.",
+        cuda = "Send tensors together: in one flat buffer, or with `torch.distributed._coalescing_manager`.",
       },
-      cuda = "Send messages together: one buffer for all, or at least one call for all (ncclGroupStart and ncclGroupEnd around them).",
+      cuda = "Send messages together: one buffer for all, or at least one call for all (`ncclGroupStart` and `ncclGroupEnd` around them).",
     },
     { fsdp = "Wrap whole transformer blocks, not single layers.", pytorch = "Stack metrics and reduce them once, every so many steps." },
     {
-      pytorch = "If each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (torch.ops.symm_mem, the custom all-reduce of inference engines), which have less latency.",
+      pytorch = "If each is needed at once (tensor parallelism): capture them in CUDA graphs, or use one-shot kernels over symmetric memory (`torch.ops.symm_mem`, the custom all-reduce of inference engines), which have less latency.",
       cuda = "If each is needed at once: capture them in a CUDA graph, or use kernels over symmetric memory (NCCL's device API, NVSHMEM), which have less latency.",
     },
   },

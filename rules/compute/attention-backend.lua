@@ -25,17 +25,17 @@ return {
     math = "Attention falls back to the math path {count:once|# times} {a_step}",
   },
   doc = {
-    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, if the report has PyTorch's operators, scaled_dot_product_attention that runs its math path in half precision.",
-    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (enable_flash_sdp(False), sdpa_kernel) or a library's default decides, silently. On Hopper the memory-efficient kernels are those of Ampere.",
-    fix = "Let flash or cuDNN attention run: no sdpa_kernel(EFFICIENT_ATTENTION) and no enable_flash_sdp(False); is_causal=True instead of a causal mask as a tensor; a padding mask as variable lengths (flash_attn_varlen_func, nested tensors) or with flex_attention. To see why a backend refuses, put torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call: it raises and says so.",
-    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: if those are needed, the memory-efficient kernel may be the right one, unless cuDNN's or flex_attention fits. Whether a mask is passed is known only if operators' shapes were recorded.",
+    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, if the report has PyTorch's operators, `scaled_dot_product_attention` that runs its math path in half precision.",
+    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (`enable_flash_sdp(False)`, `sdpa_kernel`) or a library's default decides, silently. On Hopper the memory-efficient kernels are those of Ampere.",
+    fix = "Let flash or cuDNN attention run: no `sdpa_kernel(EFFICIENT_ATTENTION)` and no `enable_flash_sdp(False)`; `is_causal=True` instead of a causal mask as a tensor; a padding mask as variable lengths (`flash_attn_varlen_func`, nested tensors) or with `flex_attention`. To see why a backend refuses, put `torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)` around the call: it raises and says so.",
+    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: if those are needed, the memory-efficient kernel may be the right one, unless cuDNN's or `flex_attention` fits. Whether a mask is passed is known only if operators' shapes were recorded.",
   },
   advice = {
-    { vllm = "Choose the backend: --attention-backend FLASH_ATTN or FLASHINFER (VLLM_ATTENTION_BACKEND in older releases).",
-      sglang = "Choose the backend: --attention-backend fa3 (Hopper) or flashinfer.",
-      pytorch = "Let flash or cuDNN attention run: no sdpa_kernel or enable_flash_sdp(False) in the code, no mask passed as a tensor. torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call raises and says what is in the way.",
+    { vllm = "Choose the backend: `--attention-backend FLASH_ATTN` or FLASHINFER (`VLLM_ATTENTION_BACKEND` in older releases).",
+      sglang = "Choose the backend: `--attention-backend fa3` (Hopper) or flashinfer.",
+      pytorch = "Let flash or cuDNN attention run: no `sdpa_kernel` or `enable_flash_sdp(False)` in the code, no mask passed as a tensor. `torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)` around the call raises and says what is in the way.",
       cuda = "Call FlashAttention's or cuDNN's kernel: instead of the memory-efficient one." },
-    { pytorch = "For a causal mask: is_causal=True instead of a tensor. Padding: variable lengths (nested tensors, flash_attn_varlen_func). Any other mask or bias: flex_attention, or cuDNN's kernel, which takes a bias." },
+    { pytorch = "For a causal mask: `is_causal=True` instead of a tensor. Padding: variable lengths (nested tensors, `flash_attn_varlen_func`). Any other mask or bias: `flex_attention`, or cuDNN's kernel, which takes a bias." },
   },
   evaluate = function(trace, options, factors)
     local attention = trace:ops { class = "attention_fused" }

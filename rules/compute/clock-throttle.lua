@@ -24,17 +24,17 @@ return {
     held = "The GPU's clock is held at {most} MHz",
   },
   doc = {
-    what = "Reads the sampled clock of the SMs while they are busy and compares it with the highest sampled one. If it is steady, compares that with what the GPU can run at, for a note. With DCGM's power samples for the recording (--dcgm) it says whether the power limit lowers the clock.",
+    what = "Reads the sampled clock of the SMs while they are busy and compares it with the highest sampled one. If it is steady, compares that with what the GPU can run at, for a note. With DCGM's power samples for the recording (`--dcgm`) it says whether the power limit lowers the clock.",
     why = "A GPU that reaches its power or temperature limit lowers its clock, and all computation takes longer by as much. Dense matrix products reach the power limit first.",
-    fix = "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE shows which limit it is. Power: raise the cap if it was lowered (nvidia-smi -pl); temperature: airflow, a cooler room or less busy neighbors. Compare the GPUs of one machine: a single slow one holds up every collective.",
+    fix = "`nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` shows which limit it is. Power: raise the cap if it was lowered (`nvidia-smi -pl`); temperature: airflow, a cooler room or less busy neighbors. Compare the GPUs of one machine: a single slow one holds up every collective.",
     wrong = "A clock may be locked on purpose, for measurements. Long dense matrix products run below the highest clock on a healthy GPU at its rated power. Memory-bound kernels hardly slow down.",
   },
   advice = {
-    { when = "at_limit", "Check whether the power cap was lowered: the power limit lowers the clock (nvidia-smi -q -d POWER shows the default limit; nvidia-smi -pl raises the cap). At the default limit only less work or better cooling helps: fewer wasted matrix products, lower precision." },
-    { when = "below_limit", "Check temperature and application clocks: it is not the power limit. Run nvidia-smi -q -d TEMPERATURE,PERFORMANCE meanwhile; nvidia-smi -rac resets application clocks." },
-    { when = "held", unless = "below_limit", "Find out what holds the clock: nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE during the run. A locked clock: nvidia-smi -rgc; application clocks: nvidia-smi -rac; a lowered power cap: nvidia-smi -pl." },
-    { when = "slow", unless = { "at_limit", "below_limit" }, "Find out which limit lowers the clock: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE during the run (or DCGM's fields for clock throttle reasons)." },
-    { when = "slow", unless = "below_limit", "Power: check whether the cap was lowered (nvidia-smi -q -d POWER shows the default limit). Temperature: improve cooling. Neither: application clocks (nvidia-smi -rac)." },
+    { when = "at_limit", "Check whether the power cap was lowered: the power limit lowers the clock (`nvidia-smi -q -d POWER` shows the default limit; `nvidia-smi -pl` raises the cap). At the default limit only less work or better cooling helps: fewer wasted matrix products, lower precision." },
+    { when = "below_limit", "Check temperature and application clocks: it is not the power limit. Run `nvidia-smi -q -d TEMPERATURE,PERFORMANCE` meanwhile; `nvidia-smi -rac` resets application clocks." },
+    { when = "held", unless = "below_limit", "Find out what holds the clock: `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE` during the run. A locked clock: `nvidia-smi -rgc`; application clocks: `nvidia-smi -rac`; a lowered power cap: `nvidia-smi -pl`." },
+    { when = "slow", unless = { "at_limit", "below_limit" }, "Find out which limit lowers the clock: `nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` during the run (or DCGM's fields for clock throttle reasons)." },
+    { when = "slow", unless = "below_limit", "Power: check whether the cap was lowered (`nvidia-smi -q -d POWER` shows the default limit). Temperature: improve cooling. Neither: application clocks (`nvidia-smi -rac`)." },
   },
   evaluate = function(trace, options)
     local clock, reason, record_with = trace:metric "sm_clock"

@@ -24,34 +24,34 @@ return {
     graphs = "Memory bandwidth limits each token",
   },
   doc = {
-    what = "For a program that generates tokens: adds up what its matrix products read, by the shapes that operators carry (record_shapes), or takes the sampled memory activity, and compares it with what the memory carries. If CUDA graphs were traced as a whole, samples show that memory limits them, but not how much of that is weights. If the host cannot launch fast enough, launch-bound says so and this rule is silent.",
+    what = "For a program that generates tokens: adds up what its matrix products read, by the shapes that operators carry (`record_shapes`), or takes the sampled memory activity, and compares it with what the memory carries. If CUDA graphs were traced as a whole, samples show that memory limits them, but not how much of that is weights. If the host cannot launch fast enough, launch-bound says so and this rule is silent.",
     why = "A token of one request reads every weight once and multiplies it with one row. The tensor cores wait for memory; a batch of requests would share each read.",
     fix = "Decode more requests at once (continuous batching), which costs nothing until the products become compute-bound. For the latency of one request: weights in FP8, INT8 or INT4, which halve or quarter the bytes, or speculative decoding, which checks several tokens in one pass.",
     wrong = "Quantized weights change the model's output, if only slightly. Attention over a long context reads the KV cache, which quantized weights do not shrink. No shipped recording triggers this rule yet.",
   },
   advice = {
     {
-      vllm = "Decode more requests at once: a larger --max-num-seqs, and --gpu-memory-utilization for the KV cache that they need; --kv-cache-dtype fp8 halves that.",
-      sglang = "Decode more requests at once: a larger --max-running-requests, and --mem-fraction-static for the KV cache that they need; --kv-cache-dtype fp8_e4m3 halves that.",
-      tensorrt_llm = "Decode more requests at once: a larger max_batch_size; kv_cache_config with dtype fp8 halves the KV cache that they need.",
-      transformers = "Decode several requests in one generate(): a batch with left padding. Or serve the model with an engine that batches requests as they come (continuous batching).",
+      vllm = "Decode more requests at once: a larger `--max-num-seqs`, and `--gpu-memory-utilization` for the KV cache that they need; `--kv-cache-dtype fp8` halves that.",
+      sglang = "Decode more requests at once: a larger `--max-running-requests`, and `--mem-fraction-static` for the KV cache that they need; `--kv-cache-dtype fp8_e4m3` halves that.",
+      tensorrt_llm = "Decode more requests at once: a larger `max_batch_size`; `kv_cache_config` with dtype fp8 halves the KV cache that they need.",
+      transformers = "Decode several requests in one `generate()`: a batch with left padding. Or serve the model with an engine that batches requests as they come (continuous batching).",
       pytorch = "Decode several requests at once: each read of the weights then serves all of them.",
       cuda = "Decode several requests at once: each read of the weights then serves all of them.",
     },
     {
       unless = "quantized",
-      vllm = "For the latency of one request: --quantization fp8 (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-      sglang = "For the latency of one request: --quantization fp8 (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ (ModelOpt; quant_config if weights are quantized when they are loaded).",
-      transformers = "For the latency of one request: weights in 8 or 4 bits (quantization_config: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
-      pytorch = "For the latency of one request: weights in 8 or 4 bits (torchao.quantize_ with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and torch.compile).",
+      vllm = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
+      sglang = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
+      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ (ModelOpt; `quant_config` if weights are quantized when they are loaded).",
+      transformers = "For the latency of one request: weights in 8 or 4 bits (`quantization_config`: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
+      pytorch = "For the latency of one request: weights in 8 or 4 bits (`torchao.quantize_` with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
       cuda = "For the latency of one request: weights in 8 or 4 bits, expanded inside the product.",
     },
     {
-      vllm = "Or speculative decoding (--speculative-config): several tokens for one pass over the weights.",
-      sglang = "Or speculative decoding (--speculative-algorithm EAGLE): several tokens for one pass over the weights.",
-      tensorrt_llm = "Or speculative decoding (speculative_config: Eagle3, MTP or NGram): several tokens for one pass over the weights.",
-      transformers = "Or generate(assistant_model=...): several tokens for one pass over the weights.",
+      vllm = "Or speculative decoding (`--speculative-config`): several tokens for one pass over the weights.",
+      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`): several tokens for one pass over the weights.",
+      tensorrt_llm = "Or speculative decoding (`speculative_config`: Eagle3, MTP or NGram): several tokens for one pass over the weights.",
+      transformers = "Or `generate(assistant_model=...)`: several tokens for one pass over the weights.",
       cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over the weights checks them.",
     },
   },
@@ -61,7 +61,7 @@ return {
     local active = trace:available "samples" and trace:fact "samples.dram_active_fraction"
     if whole and not active then
       return nil, "CUDA graphs were traced as a whole, so the matrix products inside them are unknown, and memory activity was not sampled",
-        trace:words { nsys = "--cuda-graph-trace=node --gpu-metrics-devices=all", torch_profiler = "torch.profiler.profile(record_shapes=True), without CUDA graphs" }
+        trace:words { nsys = "`--cuda-graph-trace=node --gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
     end
     if not trace:is "tokens" and trace:fact "unit.name" ~= "token" then return nil, "nothing shows that tokens are generated", "" end
     local memory = trace:fact "device.memory_bytes_per_s"
@@ -96,7 +96,7 @@ return {
       -- Graphs and reports of Nsight Systems hold no shapes; memory activity may have been sampled.
       if not active then
         return nil, "no operator carries the shapes of the matrix products, and memory activity was not sampled",
-          trace:words { nsys = "--gpu-metrics-devices=all", torch_profiler = "torch.profiler.profile(record_shapes=True), without CUDA graphs" }
+          trace:words { nsys = "`--gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
       end
       message, reading, time, of_memory = "sampled", products, products:own_ns(), active
     end

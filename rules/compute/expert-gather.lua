@@ -54,15 +54,15 @@ return {
     gathers = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",
   },
   doc = {
-    what = "Finds gathers (index, index_select) directly before matrix products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. PyTorch's gather shows in its grid what it copies for each index: if that is a matrix, and the next product takes no longer than reading the copies, no shapes are needed. Products around a softmax belong to attention, which gathers its cache: they are left out.",
-    why = "weights[expert_of_token] copies a whole matrix for each token: read, written, and read again by a product that does two operations with each number. With tokens sorted by expert, each matrix is read once for all of its tokens.",
-    fix = "Sort the tokens by expert and use grouped products: torch._grouped_mm, MegaBlocks, ScatterMoE, vLLM's or SGLang's fused_moe; Transformers' experts_implementation=\"grouped_mm\". For few tokens, use a kernel that takes the index and reads the expert's matrix in place (fused_moe does).",
+    what = "Finds gathers (index, `index_select`) directly before matrix products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. PyTorch's gather shows in its grid what it copies for each index: if that is a matrix, and the next product takes no longer than reading the copies, no shapes are needed. Products around a softmax belong to attention, which gathers its cache: they are left out.",
+    why = "`weights[expert_of_token]` copies a whole matrix for each token: read, written, and read again by a product that does two operations with each number. With tokens sorted by expert, each matrix is read once for all of its tokens.",
+    fix = "Sort the tokens by expert and use grouped products: `torch._grouped_mm`, MegaBlocks, ScatterMoE, vLLM's or SGLang's `fused_moe`; Transformers' `experts_implementation=\"grouped_mm\"`. For few tokens, use a kernel that takes the index and reads the expert's matrix in place (`fused_moe` does).",
     wrong = "How much the products themselves gain depends on how many tokens share an expert, which is unknown.",
   },
   advice = {
     {
-      pytorch = "Sort the tokens by expert and multiply in groups: torch._grouped_mm, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of weights[expert_of_token] and bmm.",
-      jax = "Sort the tokens by expert and multiply in groups: jax.lax.ragged_dot.",
+      pytorch = "Sort the tokens by expert and multiply in groups: `torch._grouped_mm`, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of `weights[expert_of_token]` and bmm.",
+      jax = "Sort the tokens by expert and multiply in groups: `jax.lax.ragged_dot`.",
       cuda = "Sort the rows by matrix and use grouped products: cuBLAS's or CUTLASS's grouped GEMM. Or let the kernel take the index and read the matrix in place.",
     },
   },

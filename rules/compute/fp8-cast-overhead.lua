@@ -21,15 +21,15 @@ return {
   doc = {
     what = "Finds PyTorch's own casts to FP8 with a maximum before them, and the elementwise kernels that belong to both, in programs with FP8 matrix products. Casts of Transformer Engine and of compiled code are already fused and left out.",
     why = "FP8 halves what a matrix product takes and reads. Computing a scale with one elementwise kernel after the other first moves each operand through memory ten times, and takes more than FP8 saves.",
-    fix = "torchao.float8 under torch.compile, which fuses maximum, scale and cast; Transformer Engine, whose kernels cast and transpose in one, with delayed scaling (the scale comes from earlier steps, so no maximum has to be waited for). Weights that do not change between micro-batches need one cast a step; for inference store them in FP8.",
+    fix = "`torchao.float8` under `torch.compile`, which fuses maximum, scale and cast; Transformer Engine, whose kernels cast and transpose in one, with delayed scaling (the scale comes from earlier steps, so no maximum has to be waited for). Weights that do not change between micro-batches need one cast a step; for inference store them in FP8.",
     wrong = "Multiplications among those kernels that belong to something else (a gate) are counted as well.",
   },
   advice = {
     {
-      pytorch = { inference = "Fuse scaling and casting: torchao.quantization's quantize_(model, Float8DynamicActivationFloat8WeightConfig()) with torch.compile(model), or Transformer Engine's layers under fp8_autocast.", cuda = "Fuse scaling and casting: torchao.float8 (convert_to_float8_training) with torch.compile(model), or Transformer Engine's layers under fp8_autocast." },
+      pytorch = { inference = "Fuse scaling and casting: `torchao.quantization`'s `quantize_(model, Float8DynamicActivationFloat8WeightConfig())` with `torch.compile(model)`, or Transformer Engine's layers under `fp8_autocast`.", cuda = "Fuse scaling and casting: `torchao.float8` (`convert_to_float8_training`) with `torch.compile(model)`, or Transformer Engine's layers under `fp8_autocast`." },
       cuda = "Fuse scaling and casting: one or two kernels that take maximum, scale and cast, and read the operand once each.",
     },
-    { pytorch = { training = "Delayed scaling (Transformer Engine's DelayedScaling recipe) takes the scale from earlier steps: no maximum before the cast.", cuda = "Store the weights in FP8 with their scales: then only activations have to be cast." } },
+    { pytorch = { training = "Delayed scaling (Transformer Engine's `DelayedScaling` recipe) takes the scale from earlier steps: no maximum before the cast.", cuda = "Store the weights in FP8 with their scales: then only activations have to be cast." } },
   },
   evaluate = function(trace, options, factors)
     local products = trace:ops { class = "gemm_fp8" }

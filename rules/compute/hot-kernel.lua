@@ -39,8 +39,8 @@ return {
     launches = { default = 20, unit = "count", doc = "Launches with the same grid, from which their lengths are compared. Chosen: a tenth of fewer is a single one." },
   },
   messages = {
-    cut = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
-    plain = "'{name}' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
+    cut = "'`{name}`' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}: {faults}.{sampled}",
+    plain = "'`{name}`' takes {time:lost} of {each_step} ({share:fraction}), {of_kernels:fraction} of the kernel time. It runs {blocks:# block|# blocks} of {threads:# thread|# threads}{held}, which suits the device: how close it comes to the device's limits is unknown from a recording of this kind.{sampled}",
   },
   headlines = {
     cut = "'{brief}' takes {of_kernels:fraction} of kernel time, with a poor launch shape",
@@ -56,16 +56,16 @@ return {
     { when = "grid", "Launch only as many blocks as there is work: a grid for what is left of the matrix, the front or the list. A block that finds nothing to do still has to be scheduled; the grid costs at most {short} us of each launch." },
     {
       when = "larger_blocks",
-      directives = "Choose larger blocks in the directive: OpenACC vector_length(128), OpenMP thread_limit(128). And let gangs or teams cover all of the work (collapse).",
-      julia = "Launch blocks of 128 or 256 threads: CUDA.launch_configuration proposes one for the kernel.",
-      numba = "Launch blocks of 128 or 256 threads, in whole warps: kernel[blocks, 256].",
+      directives = "Choose larger blocks in the directive: OpenACC `vector_length(128)`, OpenMP `thread_limit(128)`. And let gangs or teams cover all of the work (collapse).",
+      julia = "Launch blocks of 128 or 256 threads: `CUDA.launch_configuration` proposes one for the kernel.",
+      numba = "Launch blocks of 128 or 256 threads, in whole warps: `kernel[blocks, 256]`.",
       cupy = "Launch blocks of 128 or 256 threads, in whole warps.",
-      cuda = "Launch blocks of 128 or 256 threads, in whole warps: in two dimensions 32 x 8, with the 32 along memory. cudaOccupancyMaxPotentialBlockSize proposes a size.",
+      cuda = "Launch blocks of 128 or 256 threads, in whole warps: in two dimensions 32 x 8, with the 32 along memory. `cudaOccupancyMaxPotentialBlockSize` proposes a size.",
     },
     { when = "multiple", "Cut the work into a multiple of {at_once} blocks: or into many more and smaller ones. Or launch exactly that many and let each loop over the grid." },
     {
-      python = "Ask Nsight Compute what bounds it: ncu --kernel-name {called}{skip} --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats --section SourceCounters python PROGRAM",
-      cuda = "Ask Nsight Compute what bounds it: ncu --kernel-name {called}{skip} --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats --section SourceCounters ./PROGRAM",
+      python = "Ask Nsight Compute what bounds it: `ncu --kernel-name {called}{skip} --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats --section SourceCounters python PROGRAM`",
+      cuda = "Ask Nsight Compute what bounds it: `ncu --kernel-name {called}{skip} --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy --section WarpStateStats --section SourceCounters ./PROGRAM`",
     },
     { when = "by_memory", "Memory limits it: move fewer bytes (smaller types, fusion with what runs before or after, blocks that reuse what they load)." },
     { unless = "by_memory", "Memory-bound: neighboring threads should load neighboring addresses, and reused data should stay in shared memory. Latency-bound: more warps, or more independent loads in each. Compute-bound: smaller types, fast intrinsics, or a library's routine for the same." },

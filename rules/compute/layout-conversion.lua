@@ -20,15 +20,15 @@ return {
   doc = {
     what = "Adds up cuDNN's kernels that convert between NCHW and NHWC around convolutions.",
     why = "Tensor cores convolve NHWC data. cuDNN converts NCHW data, PyTorch's default, before each convolution, and its result back: each conversion reads and writes a whole activation. With NHWC throughout no conversion remains, and batch normalization has a faster kernel.",
-    fix = "model.to(memory_format=torch.channels_last), and the same for each input; channels in multiples of 8. TensorFlow: data_format=\"channels_last\". cuDNN: descriptors of CUDNN_TENSOR_NHWC. A single layer that supports only NCHW (a view, a custom operator) brings the conversions back around itself.",
+    fix = "`model.to(memory_format=torch.channels_last)`, and the same for each input; channels in multiples of 8. TensorFlow: `data_format=\"channels_last\"`. cuDNN: descriptors of `CUDNN_TENSOR_NHWC`. A single layer that supports only NCHW (a view, a custom operator) brings the conversions back around itself.",
     wrong = "Group normalization, upsampling and pooling may be slower in NHWC: a UNet was measured to become slower as a whole. With group normalization next to the convolutions this is a note. The forecast leaves out how much faster or slower other layers become, except batch normalization.",
   },
   advice = {
     {
-      pytorch = "Keep model and inputs in NHWC: model.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last). Time a step before and after.",
-      tensorflow = "Keep images in NHWC, TensorFlow's own layout: data_format=\"channels_last\".",
-      jax = "Keep images in NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of lax.conv_general_dilated.",
-      cuda = "Keep tensors in NHWC: cuDNN descriptors of CUDNN_TENSOR_NHWC, channels in multiples of 8.",
+      pytorch = "Keep model and inputs in NHWC: `model.to(memory_format=torch.channels_last)`, `images.to(memory_format=torch.channels_last)`. Time a step before and after.",
+      tensorflow = "Keep images in NHWC, TensorFlow's own layout: `data_format=\"channels_last\"`.",
+      jax = "Keep images in NHWC: `dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\")` of `lax.conv_general_dilated`.",
+      cuda = "Keep tensors in NHWC: cuDNN descriptors of `CUDNN_TENSOR_NHWC`, channels in multiples of 8.",
     },
     { pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it: look for the operators that launch the remaining conversions." },
   },

@@ -21,18 +21,18 @@ return {
   doc = {
     what = "Walks from PyTorch's log-softmax over elementwise kernels and reductions to the matrix products on both sides: the projection to the vocabulary before, its two gradients after. A loss that a compiler or a library fused is left out.",
     why = "The logits are the largest tensor of a training step: tokens times vocabulary, in BF16, in FP32 and as a gradient in both. Only a sum and an exponential are computed from them, so that time is memory traffic, and they usually set the memory peak.",
-    fix = "A fused linear cross-entropy works through the tokens in chunks: product, loss and gradient of a chunk, whose logits are never written in FP32 and never kept. Liger's LigerFusedLinearCrossEntropyLoss (use_liger_kernel=True in the Hugging Face Trainer), cut_cross_entropy; Megatron --cross-entropy-loss-fusion fuses only the loss. torch.compile around head and loss fuses casts and loss.",
+    fix = "A fused linear cross-entropy works through the tokens in chunks: product, loss and gradient of a chunk, whose logits are never written in FP32 and never kept. Liger's `LigerFusedLinearCrossEntropyLoss` (`use_liger_kernel=True` in the Hugging Face Trainer), `cut_cross_entropy`; Megatron `--cross-entropy-loss-fusion` fuses only the loss. `torch.compile` around head and loss fuses casts and loss.",
     wrong = "A program that needs the logits themselves (distillation, metrics on each step) cannot do without them. Smaller chunks make less efficient products and add to the weight gradient more often: chunks of a quarter of the model's width save hardly anything but memory. A contrastive loss between two products looks the same.",
   },
   advice = {
     {
-      transformers = "Fuse projection and loss: use_liger_kernel=True of TrainingArguments, or Liger's LigerFusedLinearCrossEntropyLoss. It never writes the logits, which saves memory as well.",
-      megatron = "Fuse the cross-entropy: --cross-entropy-loss-fusion; in newer versions --cross-entropy-fusion-impl te.",
-      nemo = "Fuse the cross-entropy: cross_entropy_loss_fusion=True of the model's configuration.",
-      pytorch = "Fuse projection and loss, chunk by chunk: Liger's LigerFusedLinearCrossEntropyLoss, or cut_cross_entropy. It never writes the logits, which saves memory as well.",
+      transformers = "Fuse projection and loss: `use_liger_kernel=True` of `TrainingArguments`, or Liger's `LigerFusedLinearCrossEntropyLoss`. It never writes the logits, which saves memory as well.",
+      megatron = "Fuse the cross-entropy: `--cross-entropy-loss-fusion`; in newer versions `--cross-entropy-fusion-impl te`.",
+      nemo = "Fuse the cross-entropy: `cross_entropy_loss_fusion=True` of the model's configuration.",
+      pytorch = "Fuse projection and loss, chunk by chunk: Liger's `LigerFusedLinearCrossEntropyLoss`, or `cut_cross_entropy`. It never writes the logits, which saves memory as well.",
       cuda = "Process the tokens in chunks: product, loss and gradient of a chunk in one pass, its logits never written in FP32.",
     },
-    { pytorch = "Without a library: torch.compile around the last projection and the loss fuses the casts into the loss." },
+    { pytorch = "Without a library: `torch.compile` around the last projection and the loss fuses the casts into the loss." },
   },
   evaluate = function(trace, options, factors)
     local products = trace:ops { class = "gemm_*" }

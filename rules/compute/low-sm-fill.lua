@@ -29,17 +29,17 @@ return {
     wrong = "Fewer blocks can be right if each is memory-bound and many SMs would only share the same bandwidth. The saving is an upper limit: twice the work in the same time. If small kernels already run side by side and together fill more than half of the GPU, it is a note.",
   },
   advice = {
-    { when = "small_blocks", "Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and '{lonely}' runs with {shape} threads (blocks x threads a block)." },
+    { when = "small_blocks", "Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and '`{lonely}`' runs with {shape} threads (blocks x threads a block)." },
     {
       when = "few_threads",
-      directives = "Spread the loop over the whole GPU: '{lonely}' runs with {shape} threads (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel for, so that many threads share the iterations.",
-      cuda = "Give each element its own thread: '{lonely}' runs with {shape} threads (blocks x threads a block). If elements outnumber threads, let each thread stride over the grid.",
+      directives = "Spread the loop over the whole GPU: '`{lonely}`' runs with {shape} threads (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's teams distribute parallel for, so that many threads share the iterations.",
+      cuda = "Give each element its own thread: '`{lonely}`' runs with {shape} threads (blocks x threads a block). If elements outnumber threads, let each thread stride over the grid.",
     },
     { when = "mostly_idle", "Put more work in each launch: the GPU is also idle most of the time, and this helps both." },
     {
-      vllm = "Use a larger batch: --max-num-seqs, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
-      sglang = "Use a larger batch: --max-running-requests, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
-      tensorrt_llm = "Use a larger batch: max_batch_size, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      vllm = "Use a larger batch: `--max-num-seqs`, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      sglang = "Use a larger batch: `--max-running-requests`, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      tensorrt_llm = "Use a larger batch: `max_batch_size`, if requests are waiting. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
       training = "Use a larger batch or micro-batch. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
       inference = "Use a larger batch. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
       cuda = "Put more work in each launch: several problems, rows or images at once. Then every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
@@ -48,9 +48,9 @@ return {
     { when = "one_kernel", unless = "several", "Split the kernel that takes more than half of this, the first in the evidence (split-K, a two-stage reduction), batch it with its neighbors, or put it on a separate stream." },
     {
       unless = "one_kernel",
-      pytorch = "If the batch is fixed: batch small products (torch.bmm, grouped GEMM), and let independent branches run on separate streams.",
-      jax = "If sizes are fixed: batch small products (jax.vmap, lax.ragged_dot), so that they become one.",
-      cuda = "If sizes are fixed: batch small products (cublasGemmBatchedEx, CUTLASS's grouped GEMM), and let independent kernels run on separate streams.",
+      pytorch = "If the batch is fixed: batch small products (`torch.bmm`, grouped GEMM), and let independent branches run on separate streams.",
+      jax = "If sizes are fixed: batch small products (`jax.vmap`, `lax.ragged_dot`), so that they become one.",
+      cuda = "If sizes are fixed: batch small products (`cublasGemmBatchedEx`, CUTLASS's grouped GEMM), and let independent kernels run on separate streams.",
     },
   },
   evaluate = function(trace, options)

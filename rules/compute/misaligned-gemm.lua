@@ -28,9 +28,9 @@ return {
     padded = "{count:# GEMM has|# GEMMs have} an unaligned dimension {a_step}",
   },
   doc = {
-    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. If the recording has the shapes of operands (record_shapes of torch.profiler and emit_nvtx), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
+    what = "Adds up tensor-core GEMMs and convolutions whose name ends in align1 or align2 (CUTLASS, cuBLAS): one of their rows does not begin at a multiple of 16 bytes. If the recording has the shapes of operands (`record_shapes` of `torch.profiler` and `emit_nvtx`), those decide, whatever the name says; a kernel whose name says that it loads four or more elements at a time is never counted.",
     why = "The fast kernels load 16 bytes at a time, or whole tiles by hardware. A single odd dimension, most often the vocabulary or the number of classes, sends the largest product of the model to kernels that load element by element.",
-    fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the embedding (model.resize_token_embeddings(n, pad_to_multiple_of=64)), the number of classes, hidden and head sizes, the sequence length (pad_to_multiple_of in the collator). Megatron: --make-vocab-size-divisible-by.",
+    fix = "Pad the odd dimension to a multiple of 64 (at least of 8, of 16 for FP8): the vocabulary in the embedding (`model.resize_token_embeddings(n, pad_to_multiple_of=64)`), the number of classes, hidden and head sizes, the sequence length (`pad_to_multiple_of` in the collator). Megatron: `--make-vocab-size-divisible-by`.",
     wrong = "Padding changes the shape of saved weights. For attention that runs as separate kernels, fusing it fixes this too: the finding then stands behind unfused-softmax. CUDA-core products of unaligned FP32 data belong to another rule.",
   },
   advice = {
@@ -49,14 +49,14 @@ return {
     },
     {
       when = "of_vocabulary",
-      transformers = "To pad the vocabulary: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
-      megatron = "To pad the vocabulary: --make-vocab-size-divisible-by 128.",
-      nemo = "To pad the vocabulary: make_vocab_size_divisible_by=128.",
+      transformers = "To pad the vocabulary: `model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)`.",
+      megatron = "To pad the vocabulary: `--make-vocab-size-divisible-by 128`.",
+      nemo = "To pad the vocabulary: `make_vocab_size_divisible_by=128`.",
       pytorch = "Mask the added logits of the vocabulary where they count.",
     },
     {
       unless = { "of_vocabulary", "of_attention" },
-      transformers = "For sequence lengths: pad_to_multiple_of=8 in the data collator. For vocabularies: model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64).",
+      transformers = "For sequence lengths: `pad_to_multiple_of=8` in the data collator. For vocabularies: `model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)`.",
       pytorch = "Mask what is added to a sequence, and a vocabulary's added logits where they count.",
     },
   },

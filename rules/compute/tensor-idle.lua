@@ -19,15 +19,15 @@ return {
     idle = "Tensor cores idle while SMs are busy, {share:fraction} of the time",
   },
   doc = {
-    what = "Reads the sampled GPU metrics, or those of DCGM (--dcgm) if their times are aligned to the report: moments at which most SMs are active and the tensor cores are hardly active.",
+    what = "Reads the sampled GPU metrics, or those of DCGM (`--dcgm`) if their times are aligned to the report: moments at which most SMs are active and the tensor cores are hardly active.",
     why = "Utilization counts a GPU that copies and adds as busy. Nearly all of its computing power is in its tensor cores; this says how much of the step passes without them.",
-    fix = "See which kernels run then: elementwise work that could be fused (torch.compile), attention as separate kernels, matrix products on CUDA cores. Other findings name them if kernels were recorded.",
+    fix = "See which kernels run then: elementwise work that could be fused (`torch.compile`), attention as separate kernels, matrix products on CUDA cores. Other findings name them if kernels were recorded.",
     wrong = "Work that is memory-bound by nature (embeddings, an optimizer, decoding token by token) has no use for tensor cores. A millisecond between samples blurs what is shorter.",
   },
   advice = {
     "See what runs instead of matrix products and attention. The table of what runs on the GPU lists it; follow the findings about it first.",
     {
-      pytorch = "Fuse elementwise kernels (torch.compile), use fused attention, and keep matrix products in BF16 with dimensions divisible by 8.",
+      pytorch = "Fuse elementwise kernels (`torch.compile`), use fused attention, and keep matrix products in BF16 with dimensions divisible by 8.",
       cuda = "Fuse elementwise kernels, and keep matrix products in half precision or TF32 with dimensions divisible by 8.",
     },
   },

@@ -22,16 +22,16 @@ return {
   doc = {
     what = "Finds a mean (or variance) followed by a reciprocal root, or by a plain root if that repeats within a step, and takes the uninterrupted elementwise kernels and reductions around them; in backward, the power of such a root with a sum before it. A norm that is one kernel is not counted.",
     why = "As separate kernels, a norm moves each activation through memory twenty times or more, mostly in FP32; fused, it reads and writes it once.",
-    fix = "torch.nn.RMSNorm or torch.nn.functional.rms_norm (PyTorch 2.4 or later), torch.nn.LayerNorm; Transformer Engine's RMSNorm and LayerNormLinear, apex's FusedRMSNorm, Liger's LigerRMSNorm (with its residual: fused add and norm). torch.compile fuses separate kernels.",
+    fix = "`torch.nn.RMSNorm` or `torch.nn.functional.rms_norm` (PyTorch 2.4 or later), `torch.nn.LayerNorm`; Transformer Engine's RMSNorm and `LayerNormLinear`, apex's `FusedRMSNorm`, Liger's `LigerRMSNorm` (with its residual: fused add and norm). `torch.compile` fuses separate kernels.",
     wrong = "Kernels between a norm and the next matrix product (a residual, an activation) are counted with it; a fused norm alone may leave some of that.",
   },
   advice = {
     {
       pytorch = {
-        "Use a fused norm: torch.nn.RMSNorm or torch.nn.functional.rms_norm (or torch.nn.LayerNorm); Liger's LigerRMSNorm, apex's FusedRMSNorm or Transformer Engine's RMSNorm if one of those is installed.",
-        "Or compile it: torch.compile(model) fuses the norm with the addition and the casts around it.",
+        "Use a fused norm: `torch.nn.RMSNorm` or `torch.nn.functional.rms_norm` (or `torch.nn.LayerNorm`); Liger's `LigerRMSNorm`, apex's `FusedRMSNorm` or Transformer Engine's RMSNorm if one of those is installed.",
+        "Or compile it: `torch.compile(model)` fuses the norm with the addition and the casts around it.",
       },
-      jax = "Put the whole norm under one jax.jit: with the addition and the casts around it, XLA fuses it.",
+      jax = "Put the whole norm under one `jax.jit`: with the addition and the casts around it, XLA fuses it.",
       cuda = "Put the whole norm into one kernel: with the addition and the casts around it, it reads each row once. cuDNN has such kernels (layernorm, rmsnorm).",
     },
   },

@@ -23,13 +23,13 @@ return {
   doc = {
     what = "Counts the elementwise kernels that are launched inside ranges of the optimizer. Without such ranges, takes long uninterrupted runs of elementwise kernels that add, divide or take roots as an optimizer's update does; a run that only adds and multiplies is at most a note.",
     why = "Each kernel of the loop reads and writes a whole tensor again, and a tensor is often so small that launching takes longer than the work. A fused update reads parameter, gradient and state once and writes them once.",
-    fix = "torch.optim.AdamW(..., fused=True), or foreach=True for an optimizer without a fused form. Hugging Face Trainer: optim=\"adamw_torch_fused\". Megatron and NeMo: FusedAdam of apex or Transformer Engine. DeepSpeed: FusedAdam. A custom optimizer: torch._foreach_* functions, or torch.compile around step().",
+    fix = "`torch.optim.AdamW(..., fused=True)`, or `foreach=True` for an optimizer without a fused form. Hugging Face Trainer: `optim=\"adamw_torch_fused\"`. Megatron and NeMo: `FusedAdam` of apex or Transformer Engine. DeepSpeed: `FusedAdam`. A custom optimizer: `torch._foreach_*` functions, or `torch.compile` around `step()`.",
     wrong = "Without a range, a long row of elementwise updates of something else (an average of the weights, a solver) looks the same; the same fixes help there.",
   },
   advice = {
     {
-      pytorch = "Use the fused optimizer: construct {it} with fused=True, or with foreach=True if it has no fused form. PyTorch uses foreach=True on a GPU by default, so look for foreach=False, or for a hand-written optimizer (then torch._foreach_* functions, or torch.compile around step()).",
-      jax = "Put the whole update under one jax.jit: of all parameters, with donated buffers (donate_argnums). XLA fuses it.",
+      pytorch = "Use the fused optimizer: construct {it} with `fused=True`, or with `foreach=True` if it has no fused form. PyTorch uses `foreach=True` on a GPU by default, so look for `foreach=False`, or for a hand-written optimizer (then `torch._foreach_*` functions, or `torch.compile` around `step()`).",
+      jax = "Put the whole update under one `jax.jit`: of all parameters, with donated buffers (`donate_argnums`). XLA fuses it.",
       cuda = "Update all parameters in one kernel: over one flat buffer or a list of pointers, instead of one tensor after the other.",
     },
   },

@@ -31,19 +31,19 @@ return {
   doc = {
     what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is unfused attention. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not; nor does a softmax with its own backward in the same run, or one that does not repeat within a step.",
     why = "As separate kernels, attention moves the score matrix (sequence length squared, for each head) through memory five times or more; a fused kernel never writes it. Utilization stays at 100 % meanwhile.",
-    fix = "torch.nn.functional.scaled_dot_product_attention instead of softmax(q @ k.T) @ v; in Transformers attn_implementation=\"sdpa\" or \"flash_attention_2\"; in Megatron and NeMo Transformer Engine (--transformer-impl transformer_engine, --use-flash-attn). For a special bias or mask: torch.nn.attention.flex_attention. Megatron's fused softmax kernels are better than nothing.",
-    wrong = "A fused kernel does not return attention weights (output_attentions=True). Very short sequences gain little.",
+    fix = "`torch.nn.functional.scaled_dot_product_attention` instead of `softmax(q @ k.T) @ v`; in Transformers `attn_implementation=\"sdpa\"` or \"`flash_attention_2`\"; in Megatron and NeMo Transformer Engine (`--transformer-impl transformer_engine`, `--use-flash-attn`). For a special bias or mask: `torch.nn.attention.flex_attention`. Megatron's fused softmax kernels are better than nothing.",
+    wrong = "A fused kernel does not return attention weights (`output_attentions=True`). Very short sequences gain little.",
   },
   advice = {
     {
-      transformers = "Use fused attention: attn_implementation=\"sdpa\" (\"flash_attention_2\" where installed).",
-      megatron = "Use fused attention: --transformer-impl transformer_engine, --use-flash-attn.",
-      nemo = "Use fused attention: Transformer Engine's (transformer_impl=\"transformer_engine\").",
-      pytorch = "Use fused attention: torch.nn.functional.scaled_dot_product_attention, or attn_implementation=\"sdpa\" if the model's library has such a switch. If the program already calls it, its math backend was chosen: look for sdpa_kernel(SDPBackend.MATH), enable_flash_sdp(False) and inputs in FP32.",
-      jax = "Use fused attention: jax.nn.dot_product_attention(..., implementation=\"cudnn\").",
+      transformers = "Use fused attention: `attn_implementation=\"sdpa\"` (\"`flash_attention_2`\" where installed).",
+      megatron = "Use fused attention: `--transformer-impl transformer_engine`, `--use-flash-attn`.",
+      nemo = "Use fused attention: Transformer Engine's (`transformer_impl=\"transformer_engine\"`).",
+      pytorch = "Use fused attention: `torch.nn.functional.scaled_dot_product_attention`, or `attn_implementation=\"sdpa\"` if the model's library has such a switch. If the program already calls it, its math backend was chosen: look for `sdpa_kernel(SDPBackend.MATH)`, `enable_flash_sdp(False)` and inputs in FP32.",
+      jax = "Use fused attention: `jax.nn.dot_product_attention(..., implementation=\"cudnn\")`.",
       cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or FlashAttention's kernel instead of product, softmax and product.",
     },
-    { pytorch = "For a special mask or bias: torch.nn.attention.flex_attention." },
+    { pytorch = "For a special mask or bias: `torch.nn.attention.flex_attention`." },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

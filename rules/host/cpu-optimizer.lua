@@ -21,24 +21,24 @@ return {
   doc = {
     what = "Finds training steps in which tensors go to the host, the host then works while the GPU is idle, and tensors of the same sizes come back, with no optimizer among the GPU's kernels. It adds up that idle time and the copies during which nothing computes.",
     why = "An optimizer reads and writes every parameter and its moments: a GPU does so at some TB/s, a CPU at a twentieth of that, and the tensors cross the link twice. Nothing runs on the GPU meanwhile.",
-    fix = "Run the optimizer on the GPU if its state fits (AdamW of BF16 parameters needs up to six times their size); if not, in 8 bits (bitsandbytes) or sharded over several GPUs (ZeRO, FSDP). If it has to stay on the CPU: DeepSpeedCPUAdam or torch.optim.AdamW(fused=True), which use vector instructions and all cores; one process bound to each socket's cores (numactl); only part of the parameters; and updates while backward still runs (ZeRO-Offload's overlap_comm, delayed_param_update).",
-    wrong = "The forecast counts the optimizer as free on the GPU. A fused AdamW takes about as long as reading and writing its state; the end of the forecast's range includes that.",
+    fix = "Run the optimizer on the GPU if its state fits (`AdamW` of BF16 parameters needs up to six times their size); if not, in 8 bits (bitsandbytes) or sharded over several GPUs (ZeRO, FSDP). If it has to stay on the CPU: `DeepSpeedCPUAdam` or `torch.optim.AdamW(fused=True)`, which use vector instructions and all cores; one process bound to each socket's cores (numactl); only part of the parameters; and updates while backward still runs (ZeRO-Offload's `overlap_comm`, `delayed_param_update`).",
+    wrong = "The forecast counts the optimizer as free on the GPU. A fused `AdamW` takes about as long as reading and writing its state; the end of the forecast's range includes that.",
   },
   advice = {
     {
       when = "fits",
-      pytorch = "Run the optimizer on the GPU: its state fits, up to {state} GiB for {parameters} GiB of parameters, in addition to the peak of {peak} of {memory} GiB. Leave the parameters there, and use fused=True in torch.optim.",
+      pytorch = "Run the optimizer on the GPU: its state fits, up to {state} GiB for {parameters} GiB of parameters, in addition to the peak of {peak} of {memory} GiB. Leave the parameters there, and use `fused=True` in `torch.optim`.",
       cuda = "Run the optimizer on the GPU: its state fits, up to {state} GiB for {parameters} GiB of parameters, in addition to the peak of {peak} of {memory} GiB.",
     },
     {
       unless = "fits",
-      deepspeed = "Run the optimizer on the GPU if its state fits: up to {state} GiB, without offload_optimizer, sharded by ZeRO stage 1 or 2. Or keep only part of it on the CPU (offload_optimizer.ratio).",
-      pytorch = "Run the optimizer on the GPU if its state fits: up to {state} GiB, a quarter of that in 8 bits (bitsandbytes.optim.AdamW8bit). Or shard it (FSDP, ZeroRedundancyOptimizer).",
+      deepspeed = "Run the optimizer on the GPU if its state fits: up to {state} GiB, without `offload_optimizer`, sharded by ZeRO stage 1 or 2. Or keep only part of it on the CPU (`offload_optimizer.ratio`).",
+      pytorch = "Run the optimizer on the GPU if its state fits: up to {state} GiB, a quarter of that in 8 bits (`bitsandbytes.optim.AdamW8bit`). Or shard it (FSDP, `ZeroRedundancyOptimizer`).",
       cuda = "Run the optimizer on the GPU if its state fits: up to {state} GiB. If it does not fit, use smaller types.",
     },
     {
-      deepspeed = "If it stays on the CPU: DeepSpeedCPUAdam (not torch.optim), pinned buffers (pin_memory), overlap_comm=True, and each process bound to the cores of its GPU's socket (deepspeed --bind_cores_to_rank).",
-      pytorch = "If it stays on the CPU: fused=True in torch.optim instead of a loop over tensors, and OMP_NUM_THREADS set to the cores of the process, bound to the GPU's socket (numactl --cpunodebind).",
+      deepspeed = "If it stays on the CPU: `DeepSpeedCPUAdam` (not `torch.optim`), pinned buffers (`pin_memory`), `overlap_comm=True`, and each process bound to the cores of its GPU's socket (`deepspeed --bind_cores_to_rank`).",
+      pytorch = "If it stays on the CPU: `fused=True` in `torch.optim` instead of a loop over tensors, and `OMP_NUM_THREADS` set to the cores of the process, bound to the GPU's socket (`numactl --cpunodebind`).",
       cuda = "If it stays on the CPU: one pass over each tensor with vector instructions on all cores of the GPU's socket.",
     },
     "Let both work at once: update what has come down while backward still computes the rest, and send each tensor up as soon as it is ready.",

@@ -11,7 +11,7 @@ return {
     read = { default = 0.5, unit = "fraction", doc = "The share of this time after results that were read back, from which these are the reason." },
   },
   messages = {
-    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '{doing}'{within}.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
     read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}){name}.{host}{start}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
   },
@@ -29,9 +29,9 @@ return {
   advice = {
     {
       when = "planner",
-      vllm = "Plan the next step while this one runs: --async-scheduling, and no option that disables it (--no-async-scheduling).",
-      sglang = "Plan the next batch while this one runs: without --disable-overlap-schedule.",
-      tensorrt_llm = "Plan the next step while this one runs: without disable_overlap_scheduler.",
+      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that disables it (`--no-async-scheduling`).",
+      sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
+      tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
     },
     { when = { "planner", "named_work" }, "If that is already on, see what {what} does in addition to planning: that can go to another process, or run less often." },
     {
@@ -40,7 +40,7 @@ return {
         training = "Keep the work in between on the GPU: an environment, a reward or a sampler written in torch, or vectorized for the GPU. Then nothing has to be read back.",
         cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be read back.",
       },
-      jax = "Do the work in between in jax: under the same jit (jax.lax.scan, jax.lax.cond). Then nothing has to be read back.",
+      jax = "Do the work in between in jax: under the same jit (`jax.lax.scan`, `jax.lax.cond`). Then nothing has to be read back.",
       cupy = "Do the work in between with cupy instead of NumPy: then nothing has to be read back.",
       cuda = "Do the work in between in a kernel: then nothing has to be read back.",
     },
@@ -50,10 +50,10 @@ return {
     { when = { "read", "eager" }, "A CUDA graph cannot reach across: what comes after a result that was read back needs a separate launch." },
     {
       unless = "doing",
-      torch_profiler = "Name the parts of the loop and record again: torch.profiler.record_function, or with_stack=True for what Python did.",
+      torch_profiler = "Name the parts of the loop and record again: `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
       nsys = {
-        python = "Name the parts of the loop and record again: NVTX ranges, or --python-sampling=true for what Python did.",
-        cuda = "Name the parts of the loop and record again: NVTX ranges (nvtxRangePush, nvtxRangePop), or --sample=process-tree for the functions that ran.",
+        python = "Name the parts of the loop and record again: NVTX ranges, or `--python-sampling=true` for what Python did.",
+        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
       },
     },
   },
@@ -74,7 +74,7 @@ return {
     local read = after:union_ns() >= options.read * idle
     local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     local times = copies:count() / steps
-    local what = doing and string.format("'%s'", (within ~= "" and within or doing):short())
+    local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
     local planner = not once and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
     local launches_too = what and trace:ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }:count() > 0
     local eager = trace:fact "steps.found" == 1 and trace:ops { kind = "kernel", in_graph = false }:count() > 0
@@ -83,7 +83,7 @@ return {
       message = read and "read" or doing and "named" or "host",
       data = {
         idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps,
-        within = doing and within ~= "" and string.format(" (within '%s')", within:short()) or "",
+        within = doing and within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
         what = what or "it",
         name = what and ", most of it in " .. what or "",
         times = math.max(1, math.floor(times + 0.5)),

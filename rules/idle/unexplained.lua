@@ -47,7 +47,7 @@ return {
   doc = {
     what = "Goes through the causes of idle time and the exposed copies and collectives of the account. A cause that takes a tenth or more, and that no other rule has reported, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; several smaller causes together are a note. Without steps, what does not go on all through the recording may be the program's start: then it is a note.",
     why = "A report that is idle for half of its time and still clean misleads. Even if no rule knows a fix, the place to look is known.",
-    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
+    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (`cudaStreamWaitEvent`, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
   advice = {
@@ -102,9 +102,9 @@ return {
           rows = rows:where { min_ns = options.pause_ns }
           time = rows:union_ns()
         end
-        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
-        local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
-        local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
+        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '`%s`'" or ", most of it in '`%s`'", time)
+        local within = doing ~= "" and most_of(of, "within", " (within '`%s`')", of:union_ns()) or ""
+        local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
         if time / total >= options.share then add(cause.cause, "idle", cause.what, cause.short, before .. doing .. within, rows, time) end
       end
     end

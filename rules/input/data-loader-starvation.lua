@@ -33,32 +33,32 @@ return {
   doc = {
     what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader. If no range names the loader: while the thread pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
     why = "The GPU can only compute on a batch that is there. Time lost here is lost however fast the kernels are, and a setting usually wins it back. Loading that happens while the GPU is busy costs nothing and is not counted.",
-    fix = "In PyTorch give the DataLoader enough workers: num_workers at least the time that one batch takes to load divided by the step without the wait, with persistent_workers=True, prefetch_factor=4 and pin_memory=True. If that is still not enough, tokenize or decode before training. In NeMo set model.data.num_workers, in Megatron --num-workers, in Lightning num_workers of the DataModule's loaders, in the Hugging Face Trainer dataloader_num_workers.",
-    wrong = "Without ranges the pause between two steps may be something else that the launching thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms or more in which the thread neither reads nor waits, in a report without any range, may also be a garbage collection: at most a warning, with low confidence. Record with NVTX ranges (torch.autograd.profiler.emit_nvtx, or a range named 'dataloader') to be sure.",
+    fix = "In PyTorch give the `DataLoader` enough workers: `num_workers` at least the time that one batch takes to load divided by the step without the wait, with `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True`. If that is still not enough, tokenize or decode before training. In NeMo set `model.data.num_workers`, in Megatron `--num-workers`, in Lightning `num_workers` of the DataModule's loaders, in the Hugging Face Trainer `dataloader_num_workers`.",
+    wrong = "Without ranges the pause between two steps may be something else that the launching thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms or more in which the thread neither reads nor waits, in a report without any range, may also be a garbage collection: at most a warning, with low confidence. Record with NVTX ranges (`torch.autograd.profiler.emit_nvtx`, or a range named 'dataloader') to be sure.",
   },
   advice = {
     {
       when = "little",
-      pytorch = { training = "Prefetch batches to the GPU: on a side stream, or with the next batch's .to(device, non_blocking=True) before this step's backward. There is little to gain.", cuda = "Prefetch batches to the GPU: the next batch's .to(device, non_blocking=True) on a side stream. There is little to gain." },
+      pytorch = { training = "Prefetch batches to the GPU: on a side stream, or with the next batch's `.to(device, non_blocking=True)` before this step's backward. There is little to gain.", cuda = "Prefetch batches to the GPU: the next batch's `.to(device, non_blocking=True)` on a side stream. There is little to gain." },
       cuda = "Upload the next input early: on a separate stream while this one computes. There is little to gain.",
     },
     {
       when = "has_workers",
-      megatron = "Add loader workers: the loader has to deliver {times} times as fast. Raise --num-workers by about that factor, up to the cores of the process.{much}",
-      nemo = "Add loader workers: the loader has to deliver {times} times as fast. Raise model.data.num_workers by about that factor, up to the cores of the process.{much}",
-      transformers = { training = "Add loader workers: the loader has to deliver {times} times as fast. Raise dataloader_num_workers by about that factor, up to the cores of the process, and set dataloader_prefetch_factor=4.{much}" },
-      pytorch = "Add loader workers: the loader has to deliver {times} times as fast. Raise num_workers by about that factor, up to the cores of the process, and set prefetch_factor=4, persistent_workers=True.{much}",
+      megatron = "Add loader workers: the loader has to deliver {times} times as fast. Raise `--num-workers` by about that factor, up to the cores of the process.{much}",
+      nemo = "Add loader workers: the loader has to deliver {times} times as fast. Raise `model.data.num_workers` by about that factor, up to the cores of the process.{much}",
+      transformers = { training = "Add loader workers: the loader has to deliver {times} times as fast. Raise `dataloader_num_workers` by about that factor, up to the cores of the process, and set `dataloader_prefetch_factor=4`.{much}" },
+      pytorch = "Add loader workers: the loader has to deliver {times} times as fast. Raise `num_workers` by about that factor, up to the cores of the process, and set `prefetch_factor=4`, `persistent_workers=True`.{much}",
       cuda = "Prepare input in more threads or processes: it has to come {times} times as fast. Prepare several inputs ahead.{much}",
     },
     {
       when = "no_workers",
-      nemo = "Load batches in worker processes: model.data.num_workers={workers} {covers}.",
-      megatron = "Load batches in worker processes: --num-workers {workers} {covers}.",
-      transformers = { training = "Load batches in worker processes: dataloader_num_workers={workers} {covers}. Add dataloader_persistent_workers=True and dataloader_prefetch_factor=4." },
-      pytorch = "Load batches in worker processes: DataLoader(num_workers={workers}) {covers}. Add persistent_workers=True, prefetch_factor=4 and pin_memory=True with .to(device, non_blocking=True){pinning}.",
+      nemo = "Load batches in worker processes: `model.data.num_workers={workers}` {covers}.",
+      megatron = "Load batches in worker processes: `--num-workers` {workers} {covers}.",
+      transformers = { training = "Load batches in worker processes: `dataloader_num_workers={workers}` {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`." },
+      pytorch = "Load batches in worker processes: `DataLoader(num_workers={workers})` {covers}. Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with `.to(device, non_blocking=True)`{pinning}.",
       cuda = "Prepare the next inputs in separate threads: while the GPU works on this one, {workers} of them {covers}. Use two pinned buffers in turn, and upload on a separate stream{pinning}.",
     },
-    { when = "unsure", "Make sure first: garbage collection looks the same. Put a range around the loader (\"dataloader\") and one around collections (gc.callbacks), or sample the process with py-spy." },
+    { when = "unsure", "Make sure first: garbage collection looks the same. Put a range around the loader (\"dataloader\") and one around collections (`gc.callbacks`), or sample the process with py-spy." },
     {
       when = "has_workers",
       training = "If more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU.",
@@ -74,8 +74,8 @@ return {
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
       return nil, "no steps were found and no range names the data loader, so its pauses cannot be told from others",
         trace:words {
-          nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")",
-          torch_profiler = "torch.profiler.profile, with profiler.step() after each step, or record_function(\"dataloader\") around the loader",
+          nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")",
+          torch_profiler = "`torch.profiler.profile`, with `profiler.step()` after each step, or `record_function(\"dataloader\")` around the loader",
         }
     end
     local waits = trace:idle { cause = "input" }
@@ -86,7 +86,7 @@ return {
       -- Unexplained pauses may be the loader's: without ranges and operating-system calls this is unknown.
       if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:total_ns() then
         return nil, "the GPU idles for a good part of the step, and nothing recorded shows what the host did then",
-          trace:words { nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around the loader (\"dataloader\")", torch_profiler = "torch.profiler.profile(with_stack=True), or with record_function(\"dataloader\") around the loader" }
+          trace:words { nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around the loader (\"dataloader\")", torch_profiler = "`torch.profiler.profile(with_stack=True)`, or with `record_function(\"dataloader\")` around the loader" }
       end
       return {}
     end

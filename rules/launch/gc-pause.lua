@@ -19,20 +19,20 @@ return {
     pauses = "{count:A long pause|# long pauses} may be garbage collection",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of Python's garbage collector (around gc.collect, or made by a hook in gc.callbacks). Without such ranges it reports rare pauses of 200 ms or more in which the thread calls neither CUDA nor the operating system.",
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of Python's garbage collector (around `gc.collect`, or made by a hook in `gc.callbacks`). Without such ranges it reports rare pauses of 200 ms or more in which the thread calls neither CUDA nor the operating system.",
     why = "A full collection walks every object that Python holds, hundreds of thousands in a training program, and holds the interpreter meanwhile. The number of allocations triggers it, at a different time on each rank: then all ranks wait for each one's pause.",
-    fix = "After warm-up gc.collect(), gc.freeze() and gc.disable(), then gc.collect(1) every few hundred steps on all ranks at the same step. Megatron and NeMo: --manual-gc --manual-gc-interval 100; torchtitan: gc_freq.",
-    wrong = "Without ranges the pause may be any computation in Python or a native library: it is a note then, with low confidence. A range around gc.callbacks, or py-spy, shows which.",
+    fix = "After warm-up `gc.collect()`, `gc.freeze()` and `gc.disable()`, then `gc.collect(1)` every few hundred steps on all ranks at the same step. Megatron and NeMo: `--manual-gc --manual-gc-interval 100`; torchtitan: `gc_freq`.",
+    wrong = "Without ranges the pause may be any computation in Python or a native library: it is a note then, with low confidence. A range around `gc.callbacks`, or py-spy, shows which.",
   },
   advice = {
     {
-      megatron = "Collect garbage at fixed steps: --manual-gc --manual-gc-interval 100.",
+      megatron = "Collect garbage at fixed steps: `--manual-gc --manual-gc-interval 100`.",
       nemo = "Collect garbage at fixed steps: with the GarbageCollectionCallback, at the same step on all ranks, every 100 steps.",
-      torchtitan = "Collect garbage at fixed steps: --training.gc_freq, on all ranks at the same step.",
-      training = "Collect garbage at fixed steps: gc.collect(), gc.freeze() and gc.disable() after warm-up, then gc.collect(1) every few hundred steps, on all ranks at the same step.",
-      cuda = "Collect garbage when nothing waits: gc.collect(), gc.freeze() and gc.disable() after warm-up, then gc.collect(1) at such moments.",
+      torchtitan = "Collect garbage at fixed steps: `--training.gc_freq`, on all ranks at the same step.",
+      training = "Collect garbage at fixed steps: `gc.collect()`, `gc.freeze()` and `gc.disable()` after warm-up, then `gc.collect(1)` every few hundred steps, on all ranks at the same step.",
+      cuda = "Collect garbage when nothing waits: `gc.collect()`, `gc.freeze()` and `gc.disable()` after warm-up, then `gc.collect(1)` at such moments.",
     },
-    { when = "pauses", "Make sure first: put a range around collections (gc.callbacks), or sample the process with py-spy." },
+    { when = "pauses", "Make sure first: put a range around collections (`gc.callbacks`), or sample the process with py-spy." },
     "Break reference cycles that hold large arrays instead of having them collected.",
   },
   evaluate = function(trace, options)
@@ -70,16 +70,16 @@ return {
       if taken:count() > 0 and taken:union_ns() >= options.note_share * total then
         return nil, "the launching thread pauses for long before it uploads data, and no range shows whether it loads that data or collects garbage",
           trace:words {
-            nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around garbage collection (gc.callbacks) and one around the loader (\"dataloader\")",
-            torch_profiler = "torch.profiler.profile, with record_function around garbage collection (gc.callbacks) and around the loader (\"dataloader\")",
+            nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around garbage collection (`gc.callbacks`) and one around the loader (\"dataloader\")",
+            torch_profiler = "`torch.profiler.profile`, with `record_function` around garbage collection (`gc.callbacks`) and around the loader (\"dataloader\")",
           }
       end
       return {}
     end
     if trace:fact "steps.found" == 0 then
       return nil, "no steps were found, so a pause cannot be told from the program's start-up", trace:words {
-        nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step, and one around garbage collection (gc.callbacks)",
-        torch_profiler = "torch.profiler.profile, with profiler.step() after each step, and record_function around garbage collection (gc.callbacks)",
+        nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around each step, and one around garbage collection (`gc.callbacks`)",
+        torch_profiler = "`torch.profiler.profile`, with `profiler.step()` after each step, and `record_function` around garbage collection (`gc.callbacks`)",
       }
     end
     local known, reason, record_with = trace:available "os_calls"

@@ -3,6 +3,10 @@
 -- these and the readers, so that nothing can have computed in that time what they join.
 --
 -- Returns them, an empty selection if there are none, and the time of those other operations.
+local constants = {
+  nearly_all = 0.9, -- of the runs right before a reader have to be pairs: the steps may cut one off
+}
+
 return function(trace, joins, readers)
   local all = trace:ops()
   local memsets = all:where { kind = "set" }
@@ -14,6 +18,6 @@ return function(trace, joins, readers)
   local kept = pairs[1]:plus(cut[1]:alike(pairs[1], { "device", "stream" }))
   local kept_ns = kept:sum "duration_ns"
   local rest_ns = all:minus(readers):sum "duration_ns" - kept_ns
-  local nearly_all = pairs.count > 9 * (runs.count - pairs.count)
-  return nearly_all and kept_ns >= rest_ns and kept or kept:minus(kept), rest_ns
+  local are_pairs = pairs.count > constants.nearly_all * runs.count
+  return are_pairs and kept_ns >= rest_ns and kept or kept:minus(kept), rest_ns
 end

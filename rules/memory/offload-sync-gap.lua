@@ -1,5 +1,5 @@
 -- How to record the peak of device memory.
-local how = { nsys = "--cuda-memory-usage=true", torch_profiler = "profile_memory=True" }
+local how = { nsys = "`--cuda-memory-usage=true`", torch_profiler = "`profile_memory=True`" }
 
 return {
   id = "offload-sync-gap",
@@ -27,13 +27,13 @@ return {
   doc = {
     what = "Finds tensors that leave the device and come back (copies to the host after which as many bytes return), and weights that are fetched layer by layer. It measures the time in which these copies run while nothing computes, plus the idle time right before and after them.",
     why = "A link to the host carries a fiftieth of what device memory does: offloading pays only while copies hide behind kernels. Once the GPU waits for them, the link sets the length of the step.",
-    fix = "Do not offload what fits: compare the peak of device memory plus the offloaded bytes with the device's memory. Otherwise recompute instead (activation checkpointing), offload less, use pinned buffers, and put copies on their own stream with a prefetch of one or two layers: torch.autograd.graph.save_on_cpu copies on the compute stream and waits; FSDP's CPUOffload, DeepSpeed's offload_optimizer with pin_memory and overlap_comm, Megatron's --cpu-offloading-num-layers and Transformer Engine's get_cpu_offload_context overlap copies with kernels.",
+    fix = "Do not offload what fits: compare the peak of device memory plus the offloaded bytes with the device's memory. Otherwise recompute instead (activation checkpointing), offload less, use pinned buffers, and put copies on their own stream with a prefetch of one or two layers: `torch.autograd.graph.save_on_cpu` copies on the compute stream and waits; FSDP's CPUOffload, DeepSpeed's `offload_optimizer` with `pin_memory` and `overlap_comm`, Megatron's `--cpu-offloading-num-layers` and Transformer Engine's `get_cpu_offload_context` overlap copies with kernels.",
     wrong = "Programs that send data through the GPU and fetch equally large results look the same; a device that runs no matrix multiplications is therefore left out. On Grace Hopper the link (NVLink-C2C) is seven times as fast as PCIe 5, and offloading may be right even if some of it is exposed.",
   },
   advice = {
     {
       when = "host_works",
-      deepspeed = { training = "Offload only part of the optimizer: offload_optimizer.ratio. Most of this is not copying; the host works on what came down before it goes up again, as an optimizer on the CPU does. Or use a fast one (DeepSpeedCPUAdam on all cores of the socket)." },
+      deepspeed = { training = "Offload only part of the optimizer: `offload_optimizer.ratio`. Most of this is not copying; the host works on what came down before it goes up again, as an optimizer on the CPU does. Or use a fast one (`DeepSpeedCPUAdam` on all cores of the socket)." },
       training = "Keep the optimizer on the GPU if its state fits: most of this is not copying; the host works on what came down before it goes up again, as an optimizer on the CPU does. Or offload only part of it, or use one that works on all cores of the socket.",
       cuda = "Do the host's part on the GPU: most of this is not copying; the host works on what came down before it goes up again. Or use all cores of the socket.",
     },
@@ -56,18 +56,18 @@ return {
     },
     {
       when = "pageable",
-      deepspeed = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (offload_optimizer.pin_memory, offload_param.pin_memory).",
+      deepspeed = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (`offload_optimizer.pin_memory`, `offload_param.pin_memory`).",
       pytorch = {
-        training = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (save_on_cpu(pin_memory=True), or tensor.pin_memory() once).",
-        cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (tensor.pin_memory(), once).",
+        training = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (`save_on_cpu(pin_memory=True)`, or `tensor.pin_memory()` once).",
+        cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (`tensor.pin_memory()`, once).",
       },
-      cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (cudaHostAlloc or cudaHostRegister, once).",
+      cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them (`cudaHostAlloc` or `cudaHostRegister`, once).",
     },
     {
-      megatron = "Fetch one or two layers ahead, with copies on a separate stream: --cpu-offloading-num-layers.",
-      fsdp = "Fetch one or two layers ahead: CPUOffload with forward_prefetch=True and BackwardPrefetch.BACKWARD_PRE.",
-      pytorch = { training = "Fetch one or two layers ahead, with copies on a separate stream (Transformer Engine get_cpu_offload_context, FSDP CPUOffload with prefetch); save_on_cpu copies on the compute stream.", cuda = "Fetch one or two layers ahead, with copies on a separate stream (non_blocking=True from pinned memory under torch.cuda.stream(side))." },
-      cuda = "Fetch one or two pieces ahead, with copies on a separate stream (cudaMemcpyAsync from pinned memory, cudaStreamWaitEvent where they are used).",
+      megatron = "Fetch one or two layers ahead, with copies on a separate stream: `--cpu-offloading-num-layers`.",
+      fsdp = "Fetch one or two layers ahead: CPUOffload with `forward_prefetch=True` and `BackwardPrefetch.BACKWARD_PRE`.",
+      pytorch = { training = "Fetch one or two layers ahead, with copies on a separate stream (Transformer Engine `get_cpu_offload_context`, FSDP CPUOffload with prefetch); `save_on_cpu` copies on the compute stream.", cuda = "Fetch one or two layers ahead, with copies on a separate stream (`non_blocking=True` from pinned memory under `torch.cuda.stream(side)`)." },
+      cuda = "Fetch one or two pieces ahead, with copies on a separate stream (`cudaMemcpyAsync` from pinned memory, `cudaStreamWaitEvent` where they are used).",
     },
     { when = "link", "Even fully hidden, these bytes take at least {link_ms} ms {a_step} on the link ({gib} GiB at {link} GB/s{overlap})." },
     { when = "coherent", training = "This GPU shares memory with its CPU over NVLink-C2C: copies that overlap with kernels were faster than recomputing activations (steps 6 to 13 % shorter on Grace Blackwell), so hide them instead of checkpointing." },

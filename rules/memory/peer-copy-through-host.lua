@@ -20,18 +20,18 @@ return {
   doc = {
     what = "Pairs copies to the host with the next copies of as many bytes from the same process to another device.",
     why = "Through the host the data crosses two links and the host's memory, and the host waits in between. Directly from device to device it crosses one link, NVLink where there is one.",
-    fix = "tensor.to(\"cuda:1\") directly from the other device, without .cpu() in between; torch.distributed send and recv with NCCL instead of Gloo; a CUDA-aware MPI, given device pointers; cudaMemcpyPeerAsync after cudaDeviceEnablePeerAccess.",
+    fix = "`tensor.to(\"cuda:1\")` directly from the other device, without `.cpu()` in between; `torch.distributed` send and recv with NCCL instead of Gloo; a CUDA-aware MPI, given device pointers; `cudaMemcpyPeerAsync` after `cudaDeviceEnablePeerAccess`.",
     wrong = "A report does not say whose bytes were copied: equal sizes may be chance. Sizes that a device both sends and receives are therefore left out. No shipped recording triggers this rule; only literal traces test it.",
   },
   advice = {
     {
-      pytorch = "Copy directly between GPUs: tensor.to(\"cuda:1\", non_blocking=True) without .cpu() in between; between processes torch.distributed with the nccl backend instead of gloo.",
-      jax = "Copy directly between GPUs: jax.device_put(x, other_device), or let a sharding (jax.sharding.NamedSharding) place it, without np.asarray in between.",
-      cupy = "Copy directly between GPUs: with cupy.cuda.Device(1): cupy.copyto or cupy.asarray of the other device's array, without .get() in between.",
-      julia = "Copy directly between GPUs: copyto! between CuArrays of two devices, without Array(x) in between.",
-      cuda = "Copy directly between GPUs: cudaMemcpyPeerAsync, with cudaDeviceEnablePeerAccess on both; give a CUDA-aware MPI or NCCL the device pointers.",
+      pytorch = "Copy directly between GPUs: `tensor.to(\"cuda:1\", non_blocking=True)` without `.cpu()` in between; between processes `torch.distributed` with the nccl backend instead of gloo.",
+      jax = "Copy directly between GPUs: `jax.device_put(x, other_device)`, or let a sharding (`jax.sharding.NamedSharding`) place it, without `np.asarray` in between.",
+      cupy = "Copy directly between GPUs: with `cupy.cuda.Device(1)`: `cupy.copyto` or `cupy.asarray` of the other device's array, without `.get()` in between.",
+      julia = "Copy directly between GPUs: copyto! between CuArrays of two devices, without `Array(x)` in between.",
+      cuda = "Copy directly between GPUs: `cudaMemcpyPeerAsync`, with `cudaDeviceEnablePeerAccess` on both; give a CUDA-aware MPI or NCCL the device pointers.",
     },
-    "To see how the GPUs are joined: nvidia-smi topo -m. Between different sockets without NVLink, NCCL still overlaps the two halves of the way.",
+    "To see how the GPUs are joined: `nvidia-smi topo -m`. Between different sockets without NVLink, NCCL still overlaps the two halves of the way.",
   },
   evaluate = function(trace, options, factors)
     if trace:fact "device.count" < 2 then return {} end

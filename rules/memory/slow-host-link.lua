@@ -21,13 +21,13 @@ return {
   doc = {
     what = "Takes the rate of large copies between pinned memory and each device, while no other such copy runs, compares it with what the GPU's link carries in practice, and compares devices.",
     why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory is behind the other socket, copies at half the rate or less, whatever the program does.",
-    fix = "nvidia-smi -q -d PCIE shows generation and width, current and maximum; nvidia-smi topo -m shows which cores and memory are near which GPU: bind the process to them (numactl --cpunodebind --membind, or srun --cpu-bind and --mem-bind) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
-    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (cudaMemcpy2D) are slower as well.",
+    fix = "`nvidia-smi -q -d PCIE` shows generation and width, current and maximum; `nvidia-smi topo -m` shows which cores and memory are near which GPU: bind the process to them (`numactl --cpunodebind --membind`, or `srun --cpu-bind` and `--mem-bind`) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
+    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (`cudaMemcpy2D`) are slower as well.",
   },
   advice = {
-    { when = "coherent", "Allocate host memory near the GPU's own Grace CPU: numactl --membind, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link." },
-    { unless = "coherent", "Check the PCIe link: nvidia-smi -q -d PCIE shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it." },
-    "Pin memory near the GPU: nvidia-smi topo -m names its cores and its memory; bind the process to them before it allocates (numactl --cpunodebind=N --membind=N).",
+    { when = "coherent", "Allocate host memory near the GPU's own Grace CPU: `numactl --membind`, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link." },
+    { unless = "coherent", "Check the PCIe link: `nvidia-smi -q -d PCIE` shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it." },
+    "Pin memory near the GPU: `nvidia-smi topo -m` names its cores and its memory; bind the process to them before it allocates (`numactl --cpunodebind=N --membind=N`).",
   },
   evaluate = function(trace, options)
     local link = trace:fact "device.link_bytes_per_s"

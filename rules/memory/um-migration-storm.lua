@@ -26,30 +26,30 @@ return {
   doc = {
     what = "Measures the migrations of unified memory (by page fault, speculative prefetch, eviction or access counter; not those that the program asked for with a prefetch), together with the GPU page faults on the pages that move.",
     why = "A kernel that touches a page on the wrong side stops until the page has been moved, a few dozen kilobytes at a time. If host and device take turns, the same pages travel in every step.",
-    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its own copy. If taking turns is intended, move in bulk: cudaMemPrefetchAsync before the kernel and before the host's turn, and cudaMemAdvise with a preferred location and accessed-by. Put what fits into plain device memory: drop the managed allocator.",
+    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its own copy. If taking turns is intended, move in bulk: `cudaMemPrefetchAsync` before the kernel and before the host's turn, and `cudaMemAdvise` with a preferred location and accessed-by. Put what fits into plain device memory: drop the managed allocator.",
     wrong = "A first pass over data that is then used for long is a start-up cost: without steps, the finding is about the whole window. On Grace Hopper system-allocated memory migrates without any rows in the report: finding nothing then proves nothing.",
   },
   advice = {
     { when = "down", "Keep the host off these pages: {down} MiB {a_step} go back to it. Do on the GPU what the host does with them, or copy what it needs once." },
-    "Move pages in bulk before they are needed: cudaMemPrefetchAsync to the device before the kernels and to the host before its turn; cudaMemAdvise (preferred location, accessed-by) for pages that both only read.",
+    "Move pages in bulk before they are needed: `cudaMemPrefetchAsync` to the device before the kernels and to the host before its turn; `cudaMemAdvise` (preferred location, accessed-by) for pages that both only read.",
     {
       when = "fits",
       pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): PyTorch's own caching allocator instead of a managed one. It never migrates.",
-      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): CuPy's own pool instead of one over malloc_managed. It never migrates.",
-      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): separate memory and data regions: -gpu=mem:separate. It never migrates.",
-      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): cudaMalloc, or cudaMallocAsync with its pool. It never migrates.",
+      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): CuPy's own pool instead of one over `malloc_managed`. It never migrates.",
+      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
+      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
     },
     {
       unless = "fits",
       pytorch = "Use plain device memory if it fits: PyTorch's own caching allocator instead of a managed one. It never migrates.",
-      cupy = "Use plain device memory if it fits: CuPy's own pool instead of one over malloc_managed. It never migrates.",
-      directives = "Use plain device memory if it fits: separate memory and data regions: -gpu=mem:separate. It never migrates.",
-      cuda = "Use plain device memory if it fits: cudaMalloc, or cudaMallocAsync with its pool. It never migrates.",
+      cupy = "Use plain device memory if it fits: CuPy's own pool instead of one over `malloc_managed`. It never migrates.",
+      directives = "Use plain device memory if it fits: separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
+      cuda = "Use plain device memory if it fits: `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
     },
     { when = "coherent", "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such pages migrate by access counters without rows in a report." },
     -- Adapters leave the weights where they are, and hardly any gradients and optimizer state travel.
     { training = "For fine-tuning, train adapters (LoRA) instead of all weights: migrations then took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's talk on fine-tuning on Grace Hopper)." },
-    { unless = "faults", nsys = "Record the faults as well: --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true. Without them this is only the time of the copies." },
+    { unless = "faults", nsys = "Record the faults as well: `--cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true`. Without them this is only the time of the copies." },
   },
   evaluate = function(trace, options, factors)
     local all = trace:ops { direction = "um_*" }
@@ -78,7 +78,7 @@ return {
     time = time + touched_ns
     local share = time / total
     local doing = touched:group("doing", 1)[1]
-    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '%s'", doing.key:short()) or ""
+    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '`%s`'", doing.key:short()) or ""
     local thrashed = trace:fact "um.thrashed_fraction"
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"

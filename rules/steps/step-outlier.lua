@@ -56,17 +56,17 @@ return {
   advice = {
     {
       when = "saves",
-      pytorch = "Take '{briefer}' off the launching thread: save asynchronously (torch.distributed.checkpoint.async_save), evaluate less often or elsewhere.",
-      cuda = "Take '{briefer}' off the launching thread: save asynchronously, evaluate less often or elsewhere.",
+      pytorch = "Take '`{briefer}`' off the launching thread: save asynchronously (`torch.distributed.checkpoint.async_save`), evaluate less often or elsewhere.",
+      cuda = "Take '`{briefer}`' off the launching thread: save asynchronously, evaluate less often or elsewhere.",
     },
-    { when = "collects", "Collect garbage at fixed steps: on all ranks at once, with gc.disable() after warm-up, gc.freeze(), and gc.collect() every few hundred steps." },
-    { when = "range", "Look into '{brief}' in these steps." },
-    { when = "input", pytorch = "Bridge slow batches: raise prefetch_factor and num_workers, and set persistent_workers=True, so that workers do not restart. The loader is late only now and then.", cuda = "Bridge slow inputs: prepare more of them ahead. Input is late only now and then." },
+    { when = "collects", "Collect garbage at fixed steps: on all ranks at once, with `gc.disable()` after warm-up, `gc.freeze()`, and `gc.collect()` every few hundred steps." },
+    { when = "range", "Look into '`{brief}`' in these steps." },
+    { when = "input", pytorch = "Bridge slow batches: raise `prefetch_factor` and `num_workers`, and set `persistent_workers=True`, so that workers do not restart. The loader is late only now and then.", cuda = "Bridge slow inputs: prepare more of them ahead. Input is late only now and then." },
     { when = "sync", training = "Keep logged values on the device: something waits for the GPU in these steps only (logging, metrics, gradient norms). Read the values later.", cuda = "Keep results on the device: something waits for the GPU in these steps only (output, checks). Read them later." },
     { when = "launch", pytorch = "Keep other work off the launching core: the host was slow to launch. Bind the process, use fewer loader workers than cores, or capture the loop's body in CUDA graphs.", cuda = "Keep other work off the launching core: the host was slow to launch. Bind the process, or capture the loop's body in CUDA graphs." },
-    { when = "allocation", pytorch = "Avoid allocations in the loop: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no torch.cuda.empty_cache(), and the longest sequence first, so that the cache reaches its final size.", cuda = "Avoid allocations in the loop: allocate for the largest case before it, or from a pool that keeps its memory (cudaMemPoolAttrReleaseThreshold)." },
-    { when = "loading", "Load code before the loop: warm up each shape, or load early (CUDA_MODULE_LOADING=EAGER)." },
-    { when = "compilation", pytorch = "Compile before the loop: pad to a few shapes (dynamic=True or mark_dynamic with torch.compile), and warm up each; TORCH_LOGS=recompiles shows which.", jax = "Compile before the loop: pad to a few shapes, and warm up each; jax_log_compiles shows which.", cuda = "Compile before the loop: once for each shape and type that occurs." },
+    { when = "allocation", pytorch = "Avoid allocations in the loop: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, no `torch.cuda.empty_cache()`, and the longest sequence first, so that the cache reaches its final size.", cuda = "Avoid allocations in the loop: allocate for the largest case before it, or from a pool that keeps its memory (`cudaMemPoolAttrReleaseThreshold`)." },
+    { when = "loading", "Load code before the loop: warm up each shape, or load early (`CUDA_MODULE_LOADING=EAGER`)." },
+    { when = "compilation", pytorch = "Compile before the loop: pad to a few shapes (`dynamic=True` or `mark_dynamic` with `torch.compile`), and warm up each; `TORCH_LOGS=recompiles` shows which.", jax = "Compile before the loop: pad to a few shapes, and warm up each; `jax_log_compiles` shows which.", cuda = "Compile before the loop: once for each shape and type that occurs." },
     { when = "communication", "Compare the ranks' timelines in these steps: communication took longer, and a late rank makes all others wait." },
     { when = "copies", "Overlap the extra copies with kernels: see what these steps copy that others do not, and copy it from or to pinned memory." },
     { when = "compute", training = "Bucket sequences by length: these steps have more work (a larger batch, an optimizer step after several micro-batches, an evaluation), which may be intended.", inference = "Bucket requests by length: these steps have more work (a larger batch, longer sequences), which may be intended.", cuda = "Balance the work of the steps: these have more, which may be intended." },
@@ -76,12 +76,12 @@ return {
     local steps = trace:steps()
     if steps:count() == 0 then
       return nil, "no steps were found, so no step can take longer than usual", trace:words {
-        nsys = "--trace=cuda,nvtx,osrt, with an NVTX range around each step (\"step 1\", \"step 2\", ...)",
-        torch_profiler = "torch.profiler.profile, with profiler.step() after each step",
+        nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around each step (\"step 1\", \"step 2\", ...)",
+        torch_profiler = "`torch.profiler.profile`, with `profiler.step()` after each step",
       }
     end
     if steps:count() < options.least_steps * trace:fact "device.count" then
-      return nil, string.format("only %d steps on each GPU were recorded, too few to tell what is usual", steps:count() // trace:fact "device.count"), trace:words { nsys = "--capture-range=cudaProfilerApi --capture-range-end=stop around ten steps or more", torch_profiler = "torch.profiler.profile with schedule(wait=10, warmup=3, active=10, repeat=1)" }
+      return nil, string.format("only %d steps on each GPU were recorded, too few to tell what is usual", steps:count() // trace:fact "device.count"), trace:words { nsys = "`--capture-range=cudaProfilerApi --capture-range-end=stop` around ten steps or more", torch_profiler = "`torch.profiler.profile` with `schedule(wait=10, warmup=3, active=10, repeat=1)`" }
     end
     local middle = trace:fact "step.median_ns"
     local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }
@@ -137,7 +137,7 @@ return {
       subject = "long steps",
       message = "main",
       data = { count = count, steps = steps:count(), longest = trace:fact "step.longest_ns", median = middle, factor = string.format("%.1f", trace:fact "step.longest_ns" / middle),
-        what = #held > 0 and table.concat(held, ", ") or "a little of everything", range = range and string.format(", in range '%s'", range:short()) or "", brief = range and range:short(36), briefer = range and range:short(28) },
+        what = #held > 0 and table.concat(held, ", ") or "a little of everything", range = range and string.format(", in range '`%s`'", range:short()) or "", brief = range and range:short(36), briefer = range and range:short(28) },
       about = true,
       recoverable_ns = math.min(lost, math.max(excess, 0)),
       -- Steps that only launches mark are longer by nature if a loop around them has more to do.

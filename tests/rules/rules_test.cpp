@@ -456,10 +456,12 @@ Rule rule_with_factor(const std::string& factor, const std::string& advice = "")
       "factors = { left = " +
           factor + " }, advice = { " + advice +
           " }, messages = { plain = 'Something is so.', other = 'It is so.' }, doc = { what = 'a', "
-          "why = 'b', fix = 'c', wrong = 'd' }, evaluate = function(trace, options, factors) local f "
+          "why = 'b', fix = 'c', wrong = 'd' }, evaluate = function(trace, options, factors) local "
+          "f "
           "= factors.left return { { subject = 'it', message = 'plain', data = { by = "
           "string.format('%.2f %.2f %.2f', f.by, f.least, f.most) }, seen = { lots = true, few = "
-          "false }, recoverable_ns = 1, change = { { scale = trace:ops(), factor = f, times = 1 / 2 } "
+          "false }, recoverable_ns = 1, change = { { scale = trace:ops(), factor = f, times = 1 / "
+          "2 } "
           "} } } end }",
       "a-rule.lua");
 }
@@ -504,6 +506,8 @@ TEST_CASE("rules: a finding carries the advice whose conditions hold, in words f
              "'few' }, 'C.' }") == Texts{"B."});
   CHECK(said("{ when = 'lots', pytorch = 'A.', cuda = 'B { x }.' }") == Texts{"B { x }."});
   CHECK(contains(said("'{nothing}'").at(0), "'nothing'"));
+  // Code is marked for the page only.
+  CHECK(said("'Use `x`: {by}.'") == Texts{"Use x: 1.00 1.00 1.00."});
   CHECK(contains(said("{ when = 'lots', pythorch = 'A.' }").at(0), "pythorch"));
 }
 

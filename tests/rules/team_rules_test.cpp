@@ -61,17 +61,19 @@ TEST_CASE("team rules: a failing one is named with file and line, and the others
 
 TEST_CASE("team rules: what is deprecated still works, and a note names what to use instead") {
   const TempDir dir;
-  write_file(dir / "mine.lua", rule_text("mine",
-                                         "    trace:gathered_weights() local kept, rest = "
-                                         "trace:ops():kept_for(trace:ops()):waits()\n"
-                                         "    trace:broadcast_buffers()\n    "
-                                         "if trace:reduced_gradients().phases == 0 then return {} "
-                                         "end trace:gathered_weights()"));
+  write_file(dir / "mine.lua",
+             rule_text("mine",
+                       "    trace:gathered_weights() local kept, rest = "
+                       "trace:ops():kept_for(trace:ops()):amid(trace:ops()):waits()\n"
+                       "    trace:broadcast_buffers()\n    "
+                       "if trace:reduced_gradients().phases == 0 then return {} "
+                       "end trace:gathered_weights()"));
   write_file(dir / "mine.test.lua",
              "return { { name = 'is clean', fixture = 'starved', expect = 'clean' } }");
   std::string notes;
-  for (const char* verb : {"trace:reduced_gradients", "trace:gathered_weights",
-                           "trace:broadcast_buffers", "selection:kept_for", "selection:waits"}) {
+  for (const char* verb :
+       {"trace:reduced_gradients", "trace:gathered_weights", "trace:broadcast_buffers",
+        "selection:kept_for", "selection:amid", "selection:waits"}) {
     const std::string name = verb;
     notes += "gh-advise: note: " + (dir / "mine.lua").string() + ": " + name +
              " is deprecated and will go: use require \"" + name.substr(name.find(':') + 1) +

@@ -19,8 +19,6 @@ constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
 // Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
-const std::vector<std::string> of_factor{"by", "least", "most", "factor", "times"};
-
 }  // namespace
 
 // Reads one change of a finding's list: a table with one of change_verbs.
@@ -32,14 +30,16 @@ class ChangeReader {
   Change read() {
     const ChangeVerb& verb = verb_of_table();
     verb_ = verb.name;
-    table_.push(verb_);
+    push(verb_);
     // Stays on the stack, and so alive.
     rows_ = &selection_at(lua_, -1, fmt::format("'{}' of a change", verb_));
     hold(*rows_, c_.held.changed_rows);
-    return verb.read(*this);
+    Change change = verb.read(*this);
+    table_.only(keys_);
+    return change;
   }
 
-  // ---- what change_verbs read
+  // ---- the members of a change
 
   std::vector<Row> ops() { return rows_of(Kind::ops, "operations"); }
   std::vector<Row> calls() { return rows_of(Kind::calls, "calls"); }
@@ -47,7 +47,8 @@ class ChangeReader {
   // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
   // then takes longer than before. `otherwise`: the best guess of a change that does not say.
   Factor factor(double otherwise) {
-    const bool is_named = table_.push("factor") != LUA_TNIL;
+    const bool is_named = push("factor") != LUA_TNIL;
+    keys_.insert(keys_.end(), {"by", "least", "most"});
     const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
     const auto read = [&](const char* key, double if_absent) {
       return std::clamp(from.number(key).value_or(if_absent), 0.0, most_factor);
@@ -62,8 +63,7 @@ class ChangeReader {
   Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
 
   // How much of each operation overlaps `stalls`.
-  change::Shorten shorten() {
-    change::Shorten shorten{ops(), {}};
+  std::vector<Ns> cut_ns(const std::vector<Row>& ops) {
     std::map<std::size_t, std::vector<Span>> raw;
     std::size_t held = 0;  // only of this change: its copy is freed afterwards
     const auto add = [&](const Rows& s) {
@@ -72,7 +72,7 @@ class ChangeReader {
         raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
       }
     };
-    if (table_.push("stalls") == LUA_TTABLE) {
+    if (push("stalls") == LUA_TTABLE) {
       const auto each = [&](int index) {
         add(selection_at(lua_, index, "each of 'stalls' of a change"));
       };
@@ -82,11 +82,10 @@ class ChangeReader {
     }
     TimeSets stalls;
     for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
-    for (const Row op : shorten.ops) {
-      const Spans& of_device = set_for(stalls, slot_of(c_, *rows_, op));
-      shorten.cut_ns.push_back(overlap(of_device, c_.trace().span_of(op)));
-    }
-    return shorten;
+    std::vector<Ns> cut;
+    for (const Row op : ops)
+      cut.push_back(overlap(set_for(stalls, slot_of(c_, *rows_, op)), c_.trace().span_of(op)));
+    return cut;
   }
 
   std::vector<HostSpan> host() {
@@ -104,23 +103,23 @@ class ChangeReader {
   }
 
  private:
-  const ChangeVerb& verb_of_table() {
-    const std::vector<ChangeVerb>& verbs = change_verbs();
-    const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const ChangeVerb& v) { return table_.has(v.name); });
-    std::vector<std::string> keys;
-    if (verb != verbs.end()) {
-      keys = verb->keys;
-      keys.emplace_back(verb->name);
-    } else {
-      for (const ChangeVerb& v : verbs) keys.emplace_back(v.name);
+  const ChangeVerb& verb_of_table() const {
+    std::vector<std::string> verbs;
+    for (const ChangeVerb& verb : change_verbs()) {
+      if (table_.has(verb.name)) return verb;
+      verbs.emplace_back(verb.name);
     }
-    table_.only(keys);
-    if (verb != verbs.end()) return *verb;
-    throw Error(fmt::format("a change needs one of {}, with a selection", fmt::join(keys, ", ")));
+    table_.only(verbs);
+    throw Error(fmt::format("a change needs one of {}, with a selection", fmt::join(verbs, ", ")));
   }
 
+  // Whatever is not read in the end has no meaning for this verb.
+  int push(const char* key) {
+    keys_.emplace_back(key);
+    return table_.push(key);
+  }
   double number(const char* key, double otherwise, double most) {
+    keys_.emplace_back(key);
     return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
   }
 
@@ -144,61 +143,50 @@ class ChangeReader {
   Context& c_;
   const char* verb_ = "";
   const Rows* rows_ = nullptr;
+  std::vector<std::string> keys_;  // read so far
 };
 
+namespace {
+
+// The members of a kind of change say what its table may hold.
+template <class Kind>
+Change read(ChangeReader& from) {
+  Kind c;
+  if constexpr (requires { c.ops; }) c.ops = from.ops();
+  if constexpr (requires { c.calls; }) c.calls = from.calls();
+  if constexpr (requires { c.host; }) c.host = from.host();
+  if constexpr (requires { c.factor; }) c.factor = from.factor(c.factor.by);
+  if constexpr (requires { c.gap_ns; }) c.gap_ns = from.gap_ns();
+  if constexpr (requires { c.cut_ns; }) c.cut_ns = from.cut_ns(c.ops);
+  return c;
+}
+
+}  // namespace
 }  // namespace binding
 
 const std::vector<ChangeVerb>& change_verbs() {
-  using Reader = binding::ChangeReader;
+  using binding::read;
   static const std::vector<ChangeVerb> verbs{
-      {"remove",
-       {},
-       [](Reader& r) -> Change { return change::Remove{r.ops()}; },
+      {"remove", read<change::Remove>,
        "Removes operations, with the calls that launched them and the host's work for "
        "these."},
-      {"scale",
-       binding::of_factor,
-       [](Reader& r) -> Change {
-         return change::Scale{r.ops(), r.factor(1)};
-       },
+      {"scale", read<change::Scale>,
        "Operations take `by` of their recorded time. If two changes scale the same operation, the "
        "smaller factor counts."},
-      {"shorten",
-       {"stalls"},
-       [](Reader& r) -> Change { return r.shorten(); },
+      {"shorten", read<change::Shorten>,
        "Operations lose the time in which they overlap `stalls`, a selection or a list of "
        "selections: kernels without their page faults."},
-      {"fuse",
-       binding::of_factor,
-       [](Reader& r) -> Change {
-         return change::Fuse{r.ops(), r.factor(1)};
-       },
+      {"fuse", read<change::Fuse>,
        "Every uninterrupted run of these operations on a stream becomes one kernel, which takes "
        "`by` of the longest of them."},
-      {"graph",
-       {"gap_ns"},
-       [](Reader& r) -> Change {
-         return change::Graph{r.ops(), r.gap_ns()};
-       },
+      {"graph", read<change::Graph>,
        "Operations follow each other `gap_ns` apart without separate launches, as in a CUDA "
        "graph or a loop inside one kernel."},
-      {"overlap",
-       {},
-       [](Reader& r) -> Change { return change::Overlap{r.ops()}; },
+      {"overlap", read<change::Overlap>,
        "Operations queue on a separate stream; nothing waits for them within the step."},
-      {"unblock",
-       {},
-       [](Reader& r) -> Change { return change::Unblock{r.calls()}; },
-       "Calls no longer wait for the GPU."},
-      {"drop",
-       {},
-       [](Reader& r) -> Change { return change::Drop{r.calls()}; },
-       "Removes calls, with the host's work for them."},
-      {"pause",
-       binding::of_factor,
-       [](Reader& r) -> Change {
-         return change::Pause{r.host(), r.factor(0)};
-       },
+      {"unblock", read<change::Unblock>, "Calls no longer wait for the GPU."},
+      {"drop", read<change::Drop>, "Removes calls, with the host's work for them."},
+      {"pause", read<change::Pause>,
        "Host time takes `by` of its recorded time (0 by default): time in ranges or OS calls; with "
        "idle time, the whole pause between two CUDA calls if this is most of its idle time "
        "(otherwise, and inside a call, only the idle time itself); with operations, the time for "

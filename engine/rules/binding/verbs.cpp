@@ -23,13 +23,12 @@ constexpr const char* trace_key = "gh.the_trace";  // in Lua's registry: what ru
 
 struct Verb {
   const char *name, *signature, *doc;  // see ApiEntry
-  lua_CFunction function = nullptr;    // null for functions of the sandbox rather than of the trace
-  /// A verb that will go: what to use instead. It works as before, and a note says so to whoever
-  /// writes a rule with it.
+  // Null for functions of the sandbox rather than of the trace, and for verbs that the library of
+  // their name implements: a function of `trace` and the verb's own arguments.
+  lua_CFunction function = nullptr;
+  // Of a verb that will go, what to use instead. It works as before, and a note says so to whoever
+  // has written a rule with it.
   const char* deprecated = nullptr;
-  /// Instead of a function: the library that returns it, as a function of `trace` and the verb's
-  /// own arguments.
-  const char* library = nullptr;
 };
 
 constexpr Verb verbs[] = {
@@ -207,7 +206,7 @@ constexpr Verb verbs[] = {
      "globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase "
      "a name or several; in_graph, own (a kernel of the program, not of a library or framework), "
      "inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' "
-     "time), launched_in (by a call within these ranges) a selection.",
+     "time, on the same device), launched_in (by a call within these ranges) a selection.",
      verb<where, Cost{.rows = 4}>},
     {"selection:alike", "(other, fields, least = 1) -> selection",
      "The rows with whose values of these fields the other has at least `least` rows: gathers:alike"
@@ -224,8 +223,8 @@ constexpr Verb verbs[] = {
      "the rest. Leaves out steps without a mark.",
      verb<phases, Cost{.rows = 1}>},
     {"selection:gaps", "(fields) -> selection",
-     "The time between operations with equal values of these fields: from the end of one, and of "
-     "all before it, to the start of the next.",
+     "The time between operations, or pieces of idle time, with equal values of these fields: from "
+     "the end of one, and of all before it, to the start of the next.",
      verb<gaps>},
     {"selection:ahead_of", "(other, fields) -> selection",
      "The time by which each operation begins ahead of the other's with equal values of these "
@@ -250,10 +249,6 @@ constexpr Verb verbs[] = {
      "The operations next to one of the other's on their stream, with only such operations and "
      "memsets in between: the casts before a product.",
      verb<beside, Cost{.ops = 2}>},
-    {"selection:amid", "(other) -> selection",
-     "The operations or idle times of a device that lie inside a loop of the other's: between two "
-     "consecutive ones that are at most ten times the median distance apart.",
-     verb<amid, Cost{.rows = 2}>},
     {"selection:first_of_steps", "(share) -> selection",
      "The operations that come first in their step, up to a share of them: of what each of four "
      "micro-batches does, a quarter belongs to the first.",
@@ -390,11 +385,7 @@ constexpr Verb verbs[] = {
     {"string.format", "", "Like Lua's; %p is rejected."},
     {"string.rep", "", "Like Lua's; texts are at most 1 MiB long."},
     {"require", "(name) -> function",
-     "What the program's rules share: a function of `trace` and what it is about. "
-     "\"gathered_weights\", \"reduced_gradients\", \"broadcast_buffers\" (of trace) and "
-     "\"kept_for\" (of trace, joins, readers) and \"waits\" (of trace, operations) take and return "
-     "what the deprecated verbs of their "
-     "names did."},
+     "One of the program's libraries, which its own rules share: see below. There are no others."},
     {"assert error ipairs rawequal rawget rawlen select tonumber type", "", "Like Lua's."},
     {"math.abs math.acos math.asin math.atan math.ceil math.cos math.deg math.exp math.floor "
      "math.fmod math.huge math.log math.max math.maxinteger math.min math.mininteger math.modf "
@@ -408,39 +399,17 @@ constexpr Verb verbs[] = {
     {"selection:evidence", "({ most = 5, note = \"\" }?) -> list",
      "The longest rows as evidence for a finding, the worst first.",
      verb<evidence, Cost{.rows = 1}>},
-    {"trace:reduced_gradients", "() -> { phases, early, last, copies, bytes }",
-     "The all-reduces and reduce-scatters of backward phases, in steps in which every phase "
-     "reduces the same gradients: `phases`, the usual number in a step; `early`, the collectives "
-     "of all phases except the last, and `bytes`, how much they reduce (0 if unknown); `last`, "
-     "those of the last phase; `copies`, which moved the data of the early ones into buffers and "
-     "back. Phases are separated by losses, and an optimizer ends a step. With fewer than two "
-     "phases `early` is empty.",
-     nullptr, "use require \"reduced_gradients\"", "reduced_gradients"},
+    {"trace:reduced_gradients", "() -> { phases, early, last, copies, bytes }", "As the library.",
+     nullptr, "use require \"reduced_gradients\""},
     {"trace:gathered_weights", "() -> { steps, all, late, held_up, again, scattered, bytes }",
-     "All-gathers of weights that are sharded over ranks, from `steps` in which blocks are "
-     "gathered one after the other before anything is scattered: `all` of them; `late`, those that "
-     "began only when the work before them had ended, although the previous gather was done well "
-     "before (not counting the optimizer in between), and `held_up`, the reduce-scatters between "
-     "that work and a late gather, which the next block could have hidden; `again`, those of "
-     "backward that gather the same weights as before it; `scattered`, the reduce-scatters; and "
-     "`bytes`, how much one step gathers before backward, over all ranks (0 if unknown).",
-     nullptr, "use require \"gathered_weights\"", "gathered_weights"},
-    {"trace:broadcast_buffers", "() -> broadcasts, copies",
-     "Broadcasts in steps before the loss, and the copies on the device that follow them directly: "
-     "buffers that were sent together are put back one by one.",
-     nullptr, "use require \"broadcast_buffers\"", "broadcast_buffers"},
-    {"selection:kept_for", "(readers) -> selection, rest_ns",
-     "The concatenations that append to stored keys and values: two in a row right before each of "
-     "the readers (fused attention), which in total take at least as long as all operations except "
-     "these and the readers, so that nothing can have computed in that time what they join. Empty "
-     "if there are none; rest_ns is the time of those other operations.",
-     nullptr, "use require \"kept_for\"", "kept_for"},
-    {"selection:waits", "() -> list of { device, wait_ns, together, rows }",
-     "For messages and collectives whose members are all in the report, by device: how long those "
-     "of the selection waited, with no compute at the same time, until the last member arrived, "
-     "and which ones did. `together`: how many devices meet each other, directly or through "
-     "others.",
-     nullptr, "use require \"waits\"", "waits"},
+     "As the library.", nullptr, "use require \"gathered_weights\""},
+    {"trace:broadcast_buffers", "() -> broadcasts, copies", "As the library.", nullptr,
+     "use require \"broadcast_buffers\""},
+    {"selection:kept_for", "(readers) -> selection, rest_ns", "As the library.", nullptr,
+     "use require \"kept_for\""},
+    {"selection:amid", "(other) -> selection", "As the library.", nullptr, "use require \"amid\""},
+    {"selection:waits", "() -> list of { device, wait_ns, together, rows }", "As the library.",
+     nullptr, "use require \"waits\""},
 };
 
 // Names a verb that does not exist, with a suggestion. The upvalue is the prefix: "trace:".
@@ -475,14 +444,11 @@ void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFuncti
   lua_newtable(lua);
   for (const Verb& v : verbs) {
     if (!std::string_view(v.name).starts_with(prefix)) continue;
-    if (v.library) {
-      lua_pushstring(lua, v.library);
-      lua_pushboolean(lua, type == trace_type);
-      lua_pushcclosure(lua, lua_verb<call_library>, 2);
-    } else {
-      lua_pushcfunction(lua, v.function);
-    }
-    lua_setfield(lua, -2, v.name + std::string_view(prefix).size());
+    const char* name = v.name + std::string_view(prefix).size();
+    lua_pushstring(lua, name);
+    lua_pushboolean(lua, type == trace_type);
+    lua_pushcclosure(lua, v.function ? v.function : lua_verb<call_library>, 2);
+    lua_setfield(lua, -2, name);
   }
   lua_newtable(lua);
   lua_pushstring(lua, prefix);

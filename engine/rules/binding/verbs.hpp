@@ -48,7 +48,6 @@ int chains(lua_State* lua, const Context& c);
 int runs(lua_State* lua, const Context& c);
 int repeated(lua_State* lua, const Context& c);
 int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
-int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 
 // samples.cpp: sampled GPU metrics
 int metric(lua_State* lua, const Context& c);

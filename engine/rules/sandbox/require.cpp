@@ -42,6 +42,8 @@ std::vector<std::string> library_names() {
   return names;
 }
 
+std::string_view library_text(const std::string& name) { return library_file(name).text; }
+
 void lua_require(lua_State* lua, const std::string& name) {
   luaL_getsubtable(lua, LUA_REGISTRYINDEX, loaded_key);
   const int known = lua_getfield(lua, -1, name.c_str());

@@ -306,39 +306,4 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
   return 1;
 }
 
-int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
-  for (const Rows* rows : {&asked, &other}) {
-    if (rows->kind != Kind::ops && rows->kind != Kind::idle) {
-      throw Error("'amid' needs selections of operations or idle time");
-    }
-  }
-  constexpr Ns far = 10;  // times the median distance: beyond it a loop ends
-  std::vector<std::vector<Span>> others(c.analysis.devices.size());  // by slot, in order of start
-  other.rows.each([&](Row r) {
-    if (const std::size_t slot = slot_of(c, other, r); slot != no_slot)
-      others[slot].push_back(span_of(c, other, r));
-  });
-  std::vector<Spans> between(others.size());
-  for (std::size_t slot = 0; slot < others.size(); ++slot) {
-    const std::vector<Span>& rows = others[slot];
-    std::vector<Ns> distances;
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      distances.push_back(rows[i].start - rows[i - 1].start);
-    if (distances.empty()) continue;
-    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
-    std::nth_element(distances.begin(), middle, distances.end());
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      if ((rows[i].start - rows[i - 1].start) / far <= *middle)
-        between[slot].push_back({rows[i - 1].start, rows[i].end});
-    between[slot] = united(std::move(between[slot]));
-  }
-  const auto lies_amid = [&](Row r) {
-    const std::size_t slot = slot_of(c, asked, r);
-    const Span span = span_of(c, asked, r);
-    return slot != no_slot && overlap(between[slot], span) == span.length();
-  };
-  push_rows(lua, {asked.kind, asked.rows.where(lies_amid)});
-  return 1;
-}
-
 }  // namespace gh::binding

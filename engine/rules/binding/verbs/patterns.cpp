@@ -378,14 +378,15 @@ int phases(lua_State* lua, const Context& c, const Rows& asked, const Rows& mark
 }
 
 int gaps(lua_State* lua, const Context& c, const Rows& asked) {
-  check_ops(asked, "gaps");
+  if (asked.kind != Kind::idle) check_ops(asked, "gaps");
   const KeyFields fields(lua, 2, asked.rows.size());
   ByKey<Ns> ended;
   auto found = std::make_shared<Chains>();
-  asked.rows.each([&](Row op) {
-    const Span span = c.trace().span_of(op);
-    const auto key = fields.of(c, asked, op);
-    if (!key) return;
+  asked.rows.each([&](Row r) {
+    const auto key = fields.of(c, asked, r);
+    const Row op = asked.kind == Kind::idle ? c.idle_of(r).next : r;
+    if (!key || op == no_row) return;
+    const Span span = span_of(c, asked, r);
     const auto [last, is_first] = ended.try_emplace(*key, span.end);
     if (!is_first && last->second < span.start) found->push_back({{last->second, span.start}, op});
     last->second = std::max(last->second, span.end);

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
-#include "rules/words.hpp"
+#include "rules/texts_by_kind.hpp"
 
 namespace gh::binding {
 
@@ -100,7 +100,7 @@ int is_kind(lua_State* lua, const Context& c) {
 
 int words(lua_State* lua, const Context& c) {
   const std::vector<std::string> texts =
-      words_for(c.analysis.program, lua, 2, "the argument of trace:words");
+      texts_for(c.analysis.program, lua, 2, "the argument of trace:words");
   if (texts.empty()) {
     lua_pushnil(lua);
   } else {

@@ -1,4 +1,4 @@
-#include "rules/words.hpp"
+#include "rules/texts_by_kind.hpp"
 
 #include <fmt/format.h>
 #include <lua.hpp>
@@ -16,10 +16,10 @@ namespace {
 constexpr int most_depth = 6;
 
 // Reads one value. Every function leaves Lua's stack as it was.
-class Words {
+class TextsByKind {
  public:
-  Words(const ProgramKind& program, lua_State* lua, const std::string& where,
-        const std::vector<std::string>& besides)
+  TextsByKind(const ProgramKind& program, lua_State* lua, const std::string& where,
+              const std::vector<std::string>& besides)
       : program_(program), lua_(lua), where_(where), besides_(besides) {}
 
   std::vector<std::string> of(int index, int depth = 0) const {
@@ -74,10 +74,10 @@ class Words {
 
 }  // namespace
 
-std::vector<std::string> words_for(const ProgramKind& program, lua_State* lua, int index,
+std::vector<std::string> texts_for(const ProgramKind& program, lua_State* lua, int index,
                                    const std::string& where,
                                    const std::vector<std::string>& besides) {
-  return Words(program, lua, where, besides).of(lua_absindex(lua, index));
+  return TextsByKind(program, lua, where, besides).of(lua_absindex(lua, index));
 }
 
 }  // namespace gh
