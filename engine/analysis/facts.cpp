@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/facts/table.hpp"
+#include "base/patterns.hpp"
 
 namespace gh {
 namespace {
@@ -70,11 +71,32 @@ std::vector<std::string> Facts::names() const {
   return names;
 }
 
+std::vector<const Fact*> Facts::chosen(const std::vector<std::string>& only) const {
+  std::vector<bool> named(facts_.size(), only.empty());
+  for (const std::string& wanted : only) {
+    const std::string beginning = wanted.ends_with('.') ? wanted : wanted + '.';
+    bool any = false;
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+      const std::string& name = facts_[i].name;
+      if (!glob_match(wanted, name) && !name.starts_with(beginning)) continue;
+      named[i] = any = true;
+    }
+    if (!any) throw no_such_fact(wanted);
+  }
+  std::vector<const Fact*> facts;
+  for (std::size_t i = 0; i < facts_.size(); ++i)
+    if (named[i]) facts.push_back(&facts_[i]);
+  return facts;
+}
+
+Error Facts::no_such_fact(const std::string& name) const {
+  return Error(
+      fmt::format("there is no fact '{}'{}", printable(name), did_you_mean(name, names())));
+}
+
 const FactValue& Facts::value(const std::string& name) const {
   const auto fact = index_.find(name);
-  if (fact == index_.end())
-    throw Error(
-        fmt::format("there is no fact '{}'{}", printable(name), did_you_mean(name, names())));
+  if (fact == index_.end()) throw no_such_fact(name);
   Value& v = values_[fact->second];
   std::call_once(v.computed, [&] { v.value = computed(facts_[fact->second], analysis_); });
   return v.value;

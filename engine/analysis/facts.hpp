@@ -43,12 +43,18 @@ class Facts {
   /// Throws Error with a suggestion if there is no such fact.
   const FactValue& value(const std::string& name) const;
   std::vector<std::string> names() const;
+  /// The facts that any of these names, all if there are none: each is the name of a fact, what
+  /// names begin with up to a dot (account.idle), or a glob. Throws Error with a suggestion for one
+  /// that names no fact.
+  std::vector<const Fact*> chosen(const std::vector<std::string>& only) const;
 
  private:
   struct Value {
     std::once_flag computed;
     FactValue value;
   };
+  Error no_such_fact(const std::string& name) const;
+
   const Analysis& analysis_;
   std::vector<Fact> facts_;
   std::map<std::string, std::size_t> index_;  // by name

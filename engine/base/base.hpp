@@ -5,7 +5,10 @@
 #include "base/embedded.hpp"      // rules/ and schemas/, which the build puts into the program
 #include "base/error.hpp"         // the exception whose text is meant for the user
 #include "base/files.hpp"         // reading files; writing them completely or not at all
+#include "base/gzip.hpp"          // packing and unpacking
 #include "base/json.hpp"          // the JSON that we write and read
+#include "base/json_fields.hpp"   // structs as JSON, each field named once (json_reader.hpp)
+#include "base/numbers.hpp"       // numbers in texts
 #include "base/owner.hpp"         // whose files we trust as our own
 #include "base/parallel.hpp"      // splitting work among threads
 #include "base/patterns.hpp"      // globs, regular expressions

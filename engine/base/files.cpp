@@ -99,13 +99,7 @@ void NewFile::open_beside(const fs::path& target) {
 
 NewFile::~NewFile() {
   if (descriptor_ >= 0) close(descriptor_);
-  if (in_place_) return;
-  Temporary& t = temporary();
-  const std::lock_guard lock(t.mutex);
-  if (t.paths.erase(path_) == 1) {
-    unlink(path_.c_str());
-    unlink(journal_of(path_).c_str());
-  }
+  if (!in_place_) remove_temporary(path_);
 }
 
 void NewFile::fail(int error) const {

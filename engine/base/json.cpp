@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.hpp"
 
 namespace gh {
@@ -15,6 +17,13 @@ Json parsed_json(std::string_view text, const JsonLimits& limits) {
       throw Error(fmt::format("it contains more than {} values", limits.values));
     return true;
   });
+}
+
+std::string generator() { return std::string("gh-advise ") + GH_ADVISE_VERSION; }
+
+Json number_json(double v) {
+  constexpr double exact = 9e15;  // just below 2^53, up to which a double holds every integer
+  return v == std::floor(v) && std::abs(v) < exact ? Json(static_cast<std::int64_t>(v)) : Json(v);
 }
 
 }  // namespace gh

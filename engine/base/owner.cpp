@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
+
+#include "base/numbers.hpp"
 
 namespace gh {
 
@@ -12,11 +12,7 @@ bool is_trusted(uid_t owner) {
   const uid_t own = geteuid();
   if (owner == own || owner == 0) return true;
   const char* by_sudo = own == 0 ? std::getenv("SUDO_UID") : nullptr;
-  if (!by_sudo) return false;
-  uid_t user = 0;
-  const char* end = by_sudo + std::strlen(by_sudo);
-  const auto read = std::from_chars(by_sudo, end, user);
-  return read.ec == std::errc() && read.ptr == end && owner == user;
+  return by_sudo && number_in<uid_t>(by_sudo) == owner;
 }
 
 bool is_writable_by_others(const struct stat& status) {

@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "base/temporary.hpp"
 
@@ -14,58 +16,79 @@ extern char** environ;
 namespace gh {
 namespace {
 
-// No input; standard output and standard error go to the file.
-struct Redirections {
-  posix_spawn_file_actions_t actions;
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
 
-  explicit Redirections(const std::filesystem::path& output) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+// This program's environment with these variables.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    if (!more.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
   }
-  ~Redirections() { posix_spawn_file_actions_destroy(&actions); }
-  Redirections(const Redirections&) = delete;
-};
+  for (const auto& [name, value] : more) all.push_back(name + '=' + value);
+  return all;
+}
 
-// Starts the program in its own process group, so that we can end all of it, and with default
-// signal handling instead of what clean_up_when_interrupted set.
-struct GroupOfItsOwn {
-  posix_spawnattr_t attributes;
-
-  GroupOfItsOwn() {
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    sigset_t signals;
-    sigemptyset(&signals);
-    posix_spawnattr_setsigmask(&attributes, &signals);
-    sigaddset(&signals, SIGPIPE);
-    sigaddset(&signals, SIGXFSZ);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-  }
-  ~GroupOfItsOwn() { posix_spawnattr_destroy(&attributes); }
-  GroupOfItsOwn(const GroupOfItsOwn&) = delete;
-};
+// What clean_up_when_interrupted has changed. In a group of its own a program is out of reach of
+// the terminal, and whoever started this one with signals ignored, such as nohup, meant those.
+void reset_signals(posix_spawnattr_t& attributes, ProcessGroup group) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&signals, signal);
+  if (group != ProcessGroup::this_one)
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+}
 
 }  // namespace
 
+int start_program(const ProgramStart& start, pid_t& child) {
+  const std::vector<std::string> environment = environment_with(start.variables);
+  const std::vector<char*> words = pointers(start.words), variables = pointers(environment);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (start.out >= 0) {
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, start.out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, start.err, STDERR_FILENO);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const int place = start.group == ProcessGroup::own                ? POSIX_SPAWN_SETPGROUP
+                    : start.group == ProcessGroup::own_in_a_session ? POSIX_SPAWN_SETSID
+                                                                    : 0;
+  posix_spawnattr_setflags(
+      &attributes, static_cast<short>(place | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  reset_signals(attributes, start.group);
+  const int error = posix_spawnp(&child, start.path.empty() ? words[0] : start.path.c_str(), &files,
+                                 &attributes, words.data(), variables.data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+int exit_status(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int run_program(const std::vector<std::string>& words, const std::filesystem::path& output) {
-  std::vector<char*> arguments;
-  for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
-  arguments.push_back(nullptr);
+  const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return -1;
   Temporary& t = temporary();
   pid_t child = 0;
   int error = 0;
   {
-    const Redirections redirections(output);
-    const GroupOfItsOwn group;
     const std::lock_guard lock(t.mutex);
-    error = posix_spawnp(&child, arguments[0], &redirections.actions, &group.attributes,
-                         arguments.data(), environ);
+    error = start_program({.words = words, .out = file, .err = file}, child);
     if (error == 0) t.children.insert(child);
   }
+  close(file);
   if (error != 0) {
     errno = error;
     return -1;
@@ -75,7 +98,7 @@ int run_program(const std::vector<std::string>& words, const std::filesystem::pa
   }
   const std::lock_guard lock(t.mutex);
   t.children.erase(child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_status(status);
 }
 
 }  // namespace gh

@@ -29,12 +29,10 @@ void end_children(const Temporary& t) {
   }
 }
 
-void remove_paths(const Temporary& t) {
+void remove_now(const fs::path& path) {
   std::error_code ignored;
-  for (const fs::path& path : t.paths) {
-    fs::remove_all(path, ignored);
-    fs::remove(journal_of(path), ignored);
-  }
+  fs::remove_all(path, ignored);
+  fs::remove(journal_of(path), ignored);
 }
 
 // Ends the program with the signal that it received, so that its parent sees the right status.
@@ -55,8 +53,17 @@ void wait_for_signal(sigset_t signals) {
   t.mutex.lock();
   if (t.end_others) t.end_others(signal, received.si_code == SI_KERNEL);
   end_children(t);  // before removing the paths, which they may be writing to
-  remove_paths(t);
+  for (const fs::path& path : t.paths) remove_now(path);
   die_of(signal, signals);
+}
+
+// A new folder; XXXXXX at the end of its name is replaced.
+fs::path made_folder(std::string name, const std::string& refusal) {
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  if (!mkdtemp(name.data())) throw Error(refusal);
+  t.paths.insert(name);
+  return name;
 }
 
 }  // namespace
@@ -87,26 +94,25 @@ void clean_up_when_interrupted() {
   }
 }
 
+void remove_temporary(const fs::path& path) {
+  Temporary& t = temporary();
+  const std::lock_guard lock(t.mutex);
+  if (t.paths.erase(path) == 1) remove_now(path);
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::error_code ec;
   const fs::path parent = fs::temp_directory_path(ec);
-  std::string name = (parent / "gh-advise-XXXXXX").string();
-  Temporary& t = temporary();
-  const std::lock_guard lock(t.mutex);
-  if (ec || !mkdtemp(name.data()))
-    throw Error(
-        fmt::format("{}: cannot create a temporary folder there; set TMPDIR to a folder with room",
-                    ec ? "TMPDIR" : printable(parent.string())));
-  path = name;
-  t.paths.insert(path);
+  path = made_folder(
+      ec ? "" : (parent / "gh-advise-XXXXXX").string(),
+      fmt::format("{}: cannot create a temporary folder there; set TMPDIR to a folder with room",
+                  ec ? "TMPDIR" : printable(parent.string())));
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  Temporary& t = temporary();
-  const std::lock_guard lock(t.mutex);
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-  t.paths.erase(path);
+TemporaryFolder::TemporaryFolder(const fs::path& beside) {
+  const fs::path parent = fs::absolute(beside).parent_path();
+  path = made_folder((parent / ".gh-advise-XXXXXX").string(),
+                     fmt::format("{}: cannot create a folder there", printable(parent.string())));
 }
 
 }  // namespace gh

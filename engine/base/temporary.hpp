@@ -29,11 +29,19 @@ Temporary& temporary();
 /// file.
 std::filesystem::path journal_of(const std::filesystem::path& path);
 
-/// A new folder below TMPDIR, removed by the destructor.
+/// Removes a path of `Temporary::paths`, and what stands below it. Does nothing if it is none, or
+/// no more.
+void remove_temporary(const std::filesystem::path& path);
+
+/// A new folder, removed by the destructor, or when a signal ends this program.
 class TemporaryFolder {
  public:
+  /// Below TMPDIR. Both throw Error if it cannot be created.
   TemporaryFolder();
-  ~TemporaryFolder();
+  /// Hidden beside a file that is to be written, so that it has the same room and moving into place
+  /// is one step.
+  explicit TemporaryFolder(const std::filesystem::path& beside);
+  ~TemporaryFolder() { remove_temporary(path); }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   std::filesystem::path path;

@@ -88,12 +88,8 @@ std::string printable(std::string_view bytes) {
 
 std::string printable_lines(std::string_view text) {
   std::string out;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    out += printable(text.substr(from, end - from));
-    if (end < text.size()) out += '\n';
-    from = end + 1;
-  }
+  for (const std::string_view line : split(text, "\n")) out += printable(line) + '\n';
+  if (!text.ends_with('\n') && !out.empty()) out.pop_back();
   return out;
 }
 
@@ -124,6 +120,32 @@ std::string digest(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+std::string in_upper_case(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return upper;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+    to = std::min(text.find_first_of(separators, from), text.size());
+    parts.push_back(text.substr(from, to - from));
+  }
+  return parts;
+}
+
+std::string last_line(std::string_view text, std::size_t width) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  return shortened(printable(text.substr(text.rfind('\n') + 1)), width);
+}
+
 bool is_name(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -134,6 +156,37 @@ std::string_view without_arguments(std::string_view range) {
   for (const char* suffix : {", seq = ", ", op_id = ", ", sizes = "})
     range = range.substr(0, range.find(suffix));
   return range;
+}
+
+std::vector<SentencePart> sentence_parts(std::string_view text) {
+  std::vector<SentencePart> parts;
+  std::size_t from = 0;
+  for (std::size_t open = text.find('`'); open != text.npos; open = text.find('`', open)) {
+    const std::size_t close = text.find('`', open + 1);
+    if (close == text.npos) break;
+    if (close == open + 1) {
+      open = close;
+      continue;
+    }
+    if (open > from) parts.push_back({text.substr(from, open - from)});
+    parts.push_back({text.substr(open + 1, close - open - 1), true});
+    from = open = close + 1;
+  }
+  if (from < text.size()) parts.push_back({text.substr(from)});
+  return parts;
+}
+
+std::string plain_sentence(std::string_view text) {
+  std::string plain;
+  for (const SentencePart& part : sentence_parts(text)) plain += part.text;
+  return plain;
+}
+
+std::string with_code_marked(const std::string& text, const std::string& marked) {
+  const std::string plain = plain_sentence(marked);
+  const std::size_t at = text.find(plain);
+  if (at == text.npos) return text;
+  return text.substr(0, at) + marked + text.substr(at + plain.size());
 }
 
 }  // namespace gh

@@ -1,11 +1,10 @@
 #include "base/unit_words.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "base/quantities.hpp"
+#include "base/text.hpp"
 
 namespace gh {
 
@@ -18,9 +17,7 @@ UnitWords::UnitWords(std::string full_name) : name(std::move(full_name)) {
 }
 
 bool is_called(std::string_view name, std::string_view asked) {
-  std::string lower(asked);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = in_lower_case(asked);
   const auto fits = [&](const std::string& one) {
     return one == lower || one.ends_with(" " + lower);
   };

@@ -69,8 +69,7 @@ Command add_baseline(CommandLine& line) {
       .type("FILE")
       .required()
       .repeatable();
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return baseline(*o); }};
 }

@@ -65,9 +65,9 @@ struct Checked {
   SuppressionsOfAll suppressions;
   bool threshold_met = false;
 
-  int status() const {
-    if (!not_judged.empty() || !failed.empty()) return could_not;
-    return threshold_met ? gh::threshold_met : done;
+  Verdict verdict() const {
+    if (!not_judged.empty() || !failed.empty()) return Verdict::cannot_tell;
+    return threshold_met ? Verdict::regressed : Verdict::passes;
   }
 };
 
@@ -103,11 +103,6 @@ void judge(const Advice& advice, std::optional<Severity> fail_on, Checked& check
     if (fail_on && f.severity >= *fail_on && !f.masked) checked.threshold_met = true;
   for (const Failed& f : advice.report.failed)
     checked.failed.push_back(fmt::format("rule {} failed: {}", f.rule, f.error));
-}
-
-Verdict verdict_of(int status) {
-  if (status == could_not) return Verdict::cannot_tell;
-  return status == threshold_met ? Verdict::regressed : Verdict::passes;
 }
 
 }  // namespace
@@ -154,14 +149,13 @@ int check(CheckCommand o) {
     }
   }
 
-  const int status = checked.status();
   checked.result.errors = checked.not_judged;
-  checked.result.verdict = verdict_of(status);
+  checked.result.verdict = checked.verdict();
   for (const Document& d : documents) write(joined(d, checked.result), d.output);
   print_suppression_notes(checked.suppressions.all());
   for (const std::string& e : checked.not_judged) print_message(e);
   for (const std::string& e : checked.failed) print_message(e);
-  return status;
+  return exit_status(checked.result.verdict);
 }
 
 Command add_check(CommandLine& line) {
@@ -175,8 +169,7 @@ Command add_check(CommandLine& line) {
       .required();
   o->output.add(command, format_names(check_formats));
   o->output.style.add_amount(command);
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   command
       .option(

@@ -45,6 +45,7 @@ std::string names_of(const std::vector<Rule>& rules, bool selecting) {
 std::string bash_value(const Value& v) {
   switch (v.kind) {
     case Value::Kind::words: return fmt::format("kind=words words='{}'", fmt::join(v.words, " "));
+    case Value::Kind::list: return fmt::format("kind=list words='{}'", fmt::join(v.words, " "));
     case Value::Kind::rule: return "kind=words words=$ids";
     case Value::Kind::rules: return "kind=list words=$selectable";
     case Value::Kind::file: return "kind=files";
@@ -124,6 +125,8 @@ std::string zsh_action(const Argument& a) {
   const std::string name = zsh_text(a.type, ":[]");
   switch (a.value.kind) {
     case Value::Kind::words: return fmt::format(":{}:({})", name, fmt::join(a.value.words, " "));
+    case Value::Kind::list:
+      return fmt::format(":{0}: _values -s , {0} {1}", name, fmt::join(a.value.words, " "));
     case Value::Kind::rule: return fmt::format(":{}:_gh-advise_rule", name);
     case Value::Kind::rules: return fmt::format(":{}:_gh-advise_rules", name);
     case Value::Kind::file: return fmt::format(":{}:_files", name);
@@ -187,6 +190,8 @@ std::string fish_text(const std::string& s) {
 std::string fish_value(const Value& v) {
   switch (v.kind) {
     case Value::Kind::words: return fmt::format(" -x -a '{}'", fmt::join(v.words, " "));
+    case Value::Kind::list:
+      return fmt::format(" -x -a '(__fish_append , {})'", fmt::join(v.words, " "));
     case Value::Kind::rule: return " -x -a '$__gh_advise_rules'";
     case Value::Kind::rules: return " -x -a '(__fish_append , $__gh_advise_selectable)'";
     case Value::Kind::file: return " -r -F";

@@ -1,12 +1,10 @@
 // gh-advise demo: advice on a report that is inside the program.
-#include <fmt/format.h>
-#include <zlib.h>
-
 #include <filesystem>
 #include <memory>
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "base/gzip.hpp"
 #include "cli/check.hpp"
 #include "cli/cli.hpp"
 
@@ -22,24 +20,8 @@ constexpr const char* sample = "starved.sqlite";
 
 // The report, unpacked: two seconds of a training loop whose GPU waits for its data loader.
 std::string sample_report() {
-  const std::string_view packed = embedded_file("starved.sqlite.gz");
-  std::string report;
-  z_stream stream{};
-  constexpr int with_gzip_header = 15 + 16;
-  if (inflateInit2(&stream, with_gzip_header) != Z_OK)
-    throw Error("there is not enough memory to unpack the report");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  for (int state = Z_OK; state == Z_OK;) {
-    const std::size_t had = report.size();
-    report.resize(had + (1 << 20));
-    stream.next_out = reinterpret_cast<Bytef*>(report.data() + had);
-    stream.avail_out = static_cast<uInt>(report.size() - had);
-    state = inflate(&stream, Z_NO_FLUSH);
-    report.resize(report.size() - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  return report;
+  constexpr std::size_t most_bytes = 1 << 30;
+  return unpacked(embedded_file("starved.sqlite.gz"), most_bytes);
 }
 
 int demo(const DemoCommand& o) {

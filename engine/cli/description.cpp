@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analysis/facts/table.hpp"
+#include "base/text.hpp"
+
 namespace gh {
 namespace {
 
@@ -10,6 +13,13 @@ std::vector<std::string> commands_beside(const CLI::App& command) {
   if (const CLI::App* program = command.get_parent())
     for (const CLI::App* c : program->get_subcommands([](const CLI::App*) { return true; }))
       names.push_back(c->get_name());
+  return names;
+}
+
+// But for those of the account, which the report's causes make.
+std::vector<std::string> fact_names() {
+  std::vector<std::string> names{"account"};
+  for (const Fact& fact : fact_table()) names.push_back(fact.name);
   return names;
 }
 
@@ -23,6 +33,7 @@ Value value_of(const CLI::Option& option, const CLI::App& command) {
   if (type == "SEVERITY") return {Kind::words, {"error", "warning", "note"}};
   const std::string name = option.get_positional() ? option.get_name() : type;
   if (name == "RULE") return {option.get_positional() ? Kind::rule : Kind::rules, {}};
+  if (name == "FACT") return {Kind::list, fact_names()};
   if (name == "COMMAND") return {Kind::words, commands_beside(command)};
   if (name == "DIR") return {Kind::folder, {}};
   if (name == "NAME") return {Kind::text, {}};
@@ -36,9 +47,7 @@ std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name(), name = type.substr(0, type.find(":{"));
   if (name == "INT" || name == "UINT" || name == "FLOAT") return "N";
   if (name != "TEXT" || option.get_lnames().empty()) return name;
-  std::string upper = option.get_lnames().front();
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return upper;
+  return in_upper_case(option.get_lnames().front());
 }
 
 Description describe(const CLI::App& app) {

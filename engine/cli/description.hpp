@@ -10,8 +10,9 @@ namespace gh {
 
 /// What stands behind an option, or where an argument does.
 struct Value {
-  /// `text`: nothing to complete. `rules`: several, separated by commas, and categories too.
-  enum class Kind { none, flag, text, words, rule, rules, file, folder };
+  /// `text`: nothing to complete. `list`: several words, separated by commas. `rules`: the same of
+  /// rules, and categories too.
+  enum class Kind { none, flag, text, words, list, rule, rules, file, folder };
   Kind kind = Kind::none;
   std::vector<std::string> words;
 };

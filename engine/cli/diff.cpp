@@ -106,8 +106,7 @@ Command add_diff(CommandLine& line) {
                "Compare what each layer costs instead, as `gh-advise layers` shows it; of two "
                "reports, as text or json");
   o->output.add(command, format_names(diff_formats));
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return diff(*o); }};
 }

@@ -67,8 +67,7 @@ Command add_digest(CommandLine& line) {
               "says it")
       .type("N");
   command.option("--node", o->node, "The name of the machine (default: the report's)").type("NAME");
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return digest(*o); }};
 }

@@ -14,7 +14,7 @@ namespace gh {
 namespace {
 
 struct FactsCommand {
-  std::vector<std::string> reports;  // one
+  std::vector<std::string> reports, only;  // one report
   OutputOptions output;
   RuleOptions rule;
   ReportOptions report;
@@ -40,7 +40,7 @@ int facts(FactsCommand o) {
       o.output.parsed(format_names(facts_formats), o.report.inputs(o.reports));
   const Analysis analysis = analyse_report(o);
   const Facts facts(analysis);
-  write_outputs(outputs, facts_formats, {analysis, facts});
+  write_outputs(outputs, facts_formats, {analysis, facts, o.only});
   return done;
 }
 
@@ -50,6 +50,13 @@ Command add_facts(CommandLine& line) {
   Parser command(line, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<FactsCommand>();
   command.option("REPORT", o->reports, "A report, or a folder with one").required().exactly(1);
+  command
+      .option("--only", o->only,
+              "Only these facts: names, their beginnings up to a dot (account.idle), or patterns "
+              "with * and ?")
+      .separated_by(',')
+      .type("FACT")
+      .repeatable();
   o->output.add(command, format_names(facts_formats));
   o->rule.add_sources(command);
   o->report.add(command);

@@ -102,8 +102,7 @@ int fleet(const FleetCommand& o) {
   write_outputs(outputs, fleet_formats, {fleet, unreadable, result});
   print_suppression_notes(fleet.suppressions);
   for (const std::string& e : result.errors) print_message(e);
-  if (!result.errors.empty()) return could_not;
-  return fails ? threshold_met : done;
+  return exit_status(result.verdict);
 }
 
 }  // namespace
@@ -118,8 +117,7 @@ Command add_fleet(CommandLine& line) {
               "Digests that `gh-advise digest` wrote, or folders with *.digest")
       .required();
   o->output.add(command, format_names(fleet_formats));
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   command
       .option("--fail-on", o->fail_on,
               "Exit with 1 if a finding is at least this severe: error, warning or note")

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <set>
 
 #include "base/files.hpp"
+#include "base/numbers.hpp"
 #include "cli/captures.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
+#include "job/slurm.hpp"
 #include "read/job_files.hpp"
 
 namespace gh {
@@ -39,21 +40,15 @@ struct GateCommand {
   }
 };
 
-// A part of a date, or -1 if it is not a number of so many digits.
-int digits(const std::string& date, std::size_t at, std::size_t count) {
-  const std::size_t behind = at + count < date.size() ? at + count : std::string::npos;
-  if (date.find_first_not_of("0123456789", at) != behind) return -1;
-  return std::atoi(date.substr(at, count).c_str());
-}
-
-bool is_day(const std::string& date) {
+bool is_day(std::string_view date) {
   if (date.size() != 10 || date[4] != '-' || date[7] != '-') return false;
-  const int year = digits(date, 0, 4), month = digits(date, 5, 2), day = digits(date, 8, 2);
-  if (year < 0 || month < 0 || day < 0) return false;
-  return std::chrono::year_month_day(std::chrono::year(year),
-                                     std::chrono::month(static_cast<unsigned>(month)),
-                                     std::chrono::day(static_cast<unsigned>(day)))
-      .ok();
+  const auto year = number_in<std::uint16_t>(date.substr(0, 4)),
+             month = number_in<std::uint16_t>(date.substr(5, 2)),
+             day = number_in<std::uint16_t>(date.substr(8));
+  return year && month && day &&
+         std::chrono::year_month_day(std::chrono::year(*year), std::chrono::month(*month),
+                                     std::chrono::day(*day))
+             .ok();
 }
 
 void check_accept_options(const GateCommand& o) {
@@ -155,26 +150,15 @@ void accept(const GateCommand& o, const Settings& settings, const GateSettings& 
               o.meant());
 }
 
-// "run.sqlite", quoted for a shell if it needs that.
-std::string shell_word(const std::string& word) {
-  const bool plain = word.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,") ==
-                     std::string::npos;
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : printable(word)) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + '\'';
-}
-
 // What to type to make the first baseline, from reports of the base branch named like these.
 std::string first_baseline(const GateCommand& o, const std::string& file) {
   constexpr std::size_t most_named = 4;
   std::string reports;
   for (std::size_t i = 0; i < std::min(o.reports.size(), most_named); ++i)
-    reports += shell_word(o.reports[i]) + ' ';
+    reports += shell_word(printable(o.reports[i])) + ' ';
   return fmt::format(
       "record the base branch, type `gh-advise baseline {}-o {}`, and commit that file", reports,
-      shell_word(file));
+      shell_word(printable(file)));
 }
 
 // Throws if a baseline is missing, which is how every gate begins.
@@ -235,8 +219,7 @@ int gate(GateCommand o) {
   write_outputs(outputs, gate_formats, {c, Detail::verdict, judged.before, judged.after, result});
   print_suppression_notes(c.suppressions);
   if (!judged.unreadable.empty()) print_message(judged.unreadable);
-  if (c.verdict == Verdict::passes) return done;
-  return c.verdict == Verdict::regressed ? threshold_met : could_not;
+  return exit_status(c.verdict);
 }
 
 }  // namespace
@@ -254,8 +237,7 @@ Command add_gate(CommandLine& line) {
       .type("FILE")
       .repeatable();
   o->output.add(command, format_names(gate_formats));
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   command
       .option("--fail-on", o->fail_on,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/deadline.hpp"
+#include "base/numbers.hpp"
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/streams.hpp"
@@ -16,10 +17,11 @@ namespace {
 
 // One of the two numbers of --steps.
 std::int64_t step_number(const std::string& text, const std::string& steps) {
-  if (text.empty() || text.size() > 15 || text.find_first_not_of("0123456789") != std::string::npos)
+  const auto number = number_in<std::int64_t>(text);
+  if (!number || *number < 0)
     throw Error(fmt::format("--steps {}: give the first and the last step, as in --steps 10:20",
                             printable(steps)));
-  return std::stoll(text);
+  return *number;
 }
 
 Ns measured_duration(const std::string& value) {
@@ -45,7 +47,7 @@ void RuleOptions::add_sources(Parser& command) {
       .type("FILE");
 }
 
-void RuleOptions::add_choice(Parser& command) {
+void RuleOptions::add(Parser& command) {
   command.option("--select", select, "Only these rules: ids or categories, separated by commas")
       .separated_by(',')
       .type("RULE")
@@ -54,6 +56,7 @@ void RuleOptions::add_choice(Parser& command) {
       .separated_by(',')
       .type("RULE")
       .repeatable();
+  add_sources(command);
 }
 
 void add_timeout(Parser& command, std::int64_t& seconds) {

@@ -15,8 +15,8 @@ struct RuleOptions {
   std::vector<std::string> directories, select, ignore;
   std::string config;  ///< a path, "none", or "" for the nearest
 
+  void add(Parser& command);          ///< all
   void add_sources(Parser& command);  ///< --rules, --config
-  void add_choice(Parser& command);   ///< --select, --ignore
 };
 
 /// --timeout

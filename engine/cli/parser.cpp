@@ -156,34 +156,20 @@ Option Option::between(int least, int most) {
 Parser::Parser(CommandLine& line, const std::string& name, const std::string& help)
     : line_(line), command_(line.app().add_subcommand(name, help)) {}
 
-Option Parser::option(const std::string& names, std::string& value, const std::string& help) {
+template <class Value>
+Option Parser::option(const std::string& names, Value& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
 }
-Option Parser::option(const std::string& names, std::vector<std::string>& values,
-                      const std::string& help) {
-  return Option(command_->add_option(names, values, help));
-}
-Option Parser::option(const std::string& names, std::optional<std::string>& value,
-                      const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
-Option Parser::option(const std::string& names, std::optional<int>& value,
-                      const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
-Option Parser::option(const std::string& names, std::optional<std::int64_t>& value,
-                      const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
-Option Parser::option(const std::string& names, std::int64_t& value, const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
-Option Parser::option(const std::string& names, int& value, const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
-Option Parser::option(const std::string& names, unsigned& value, const std::string& help) {
-  return Option(command_->add_option(names, value, help));
-}
+using Names = const std::string&;
+template Option Parser::option(Names, std::string&, Names);
+template Option Parser::option(Names, std::vector<std::string>&, Names);
+template Option Parser::option(Names, std::optional<std::string>&, Names);
+template Option Parser::option(Names, std::optional<int>&, Names);
+template Option Parser::option(Names, std::optional<std::int64_t>&, Names);
+template Option Parser::option(Names, std::int64_t&, Names);
+template Option Parser::option(Names, int&, Names);
+template Option Parser::option(Names, unsigned&, Names);
+
 void Parser::program(std::vector<std::string>& words, const std::string& help) {
   command_->add_option("PROGRAM", words, help);
   line_.programs_[command_->get_name()] = &words;

@@ -64,17 +64,9 @@ class Parser {
   Parser(CommandLine& line, const std::string& name, const std::string& help);
 
   /// An option ("--select", "-o,--output") or an argument ("REPORT"), and where its value goes.
-  Option option(const std::string& names, std::string& value, const std::string& help);
-  Option option(const std::string& names, std::vector<std::string>& values,
-                const std::string& help);
-  Option option(const std::string& names, std::optional<std::string>& value,
-                const std::string& help);
-  Option option(const std::string& names, std::optional<int>& value, const std::string& help);
-  Option option(const std::string& names, std::optional<std::int64_t>& value,
-                const std::string& help);
-  Option option(const std::string& names, std::int64_t& value, const std::string& help);
-  Option option(const std::string& names, int& value, const std::string& help);
-  Option option(const std::string& names, unsigned& value, const std::string& help);
+  /// For texts, numbers, and lists and optional ones of them: parser.cpp says which.
+  template <class Value>
+  Option option(const std::string& names, Value& value, const std::string& help);
   /// A program to run, with its arguments: all words after --, as they are.
   void program(std::vector<std::string>& words, const std::string& help);
   void flag(const std::string& name, bool& value, const std::string& help);

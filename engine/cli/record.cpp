@@ -238,8 +238,7 @@ Command add_record(CommandLine& line) {
                "Also keep nsys's own report, which holds the program's environment");
   o->style.add_color(command);
   o->style.add_amount(command);
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   return {command, [o] { return record_and_advise(*o); }};
 }
 

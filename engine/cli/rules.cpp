@@ -26,8 +26,7 @@ Command add_rules(CommandLine& line) {
   Parser command(line, "rules", "List the rules");
   const auto o = std::make_shared<RulesCommand>();
   o->output.add(command, format_names(rules_formats));
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   return {command, [o] { return list_rules(*o); }};
 }
 

@@ -2,8 +2,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -29,8 +27,6 @@
 #include "base/text.hpp"
 #include "cli/check.hpp"
 #include "cli/cli.hpp"
-
-extern char** environ;
 
 namespace gh {
 namespace {
@@ -149,8 +145,8 @@ std::string response(const char* status, const char* type, std::size_t bytes) {
 
 // Whether a request names this machine, by whichever port it came here: a page elsewhere whose name
 // was made to lead here does not.
-bool asks_for_this_machine(std::string head) {
-  for (char& c : head) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+bool asks_for_this_machine(const std::string& asked) {
+  const std::string head = in_lower_case(asked);
   constexpr std::string_view header = "\r\nhost:";
   const std::size_t at = head.find(header);
   if (at == head.npos) return false;
@@ -205,18 +201,9 @@ void answer(int client, const std::string& page) {
 }
 
 // Opens the address as the desktop does, in a session of its own: the browser stays when this ends.
-void open_in_browser(std::string address) {
-  std::string program = "xdg-open";
-  char* words[] = {program.data(), address.data(), nullptr};
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+void open_in_browser(const std::string& address) {
   pid_t ignored = 0;
-  posix_spawnp(&ignored, words[0], nullptr, &attributes, words, environ);
-  posix_spawnattr_destroy(&attributes);
+  start_program({.words = {"xdg-open", address}, .group = ProcessGroup::own_in_a_session}, ignored);
 }
 
 bool has_desktop() { return std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY"); }
@@ -250,8 +237,7 @@ Command add_serve(CommandLine& line) {
   command.option("--page", o->page, "The file browser.html, if it is not beside the program")
       .type("FILE");
   command.flag("--no-open", o->no_open, "Only print the address, and start no browser");
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->options.add(command);
   return {command, [o] { return serve(*o); }};
 }

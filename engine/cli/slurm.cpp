@@ -172,8 +172,7 @@ Command add_slurm(CommandLine& line) {
                "Print the scripts and the sbatch commands; write and submit nothing");
   command.flag("--wait", o->wait, "Wait for the jobs; exit with 2 if a report failed");
   command.flag("--status", o->status, "Submit nothing; print the progress and what failed");
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   return {command, [o] { return slurm(*o); }};
 }
 

@@ -19,6 +19,7 @@ int test(const TestCommand& o) {
   how.filter = o.filter;
   how.update = o.update;
   const RuleTestResult result = run_rule_tests(o.folder, how);
+  for (const std::string& note : result.notes) print_note(note);
   write(result.output, to_stdout);
   return result.failed > 0 ? threshold_met : done;
 }

@@ -231,8 +231,7 @@ Command add_try(CommandLine& line) {
   command.option("--nsys", o->nsys, "The nsys program, as for `gh-advise record`").type("PATH");
   command.option("--format", o->format, "text or json (default: text)").one_of({"text", "json"});
   o->style.add_color(command);
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   return {command, [o] { return try_fixes(*o); }};
 }
 

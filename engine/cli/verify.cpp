@@ -216,8 +216,7 @@ Command add_verify(CommandLine& line) {
               "Append what was predicted and measured to this file (default: "
               "gh-advise.ledger.jsonl); none for no file")
       .type("FILE");
-  o->rule.add_choice(command);
-  o->rule.add_sources(command);
+  o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return verify(*o); }};
 }

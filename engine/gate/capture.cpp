@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
-#include "rules/worth.hpp"
+#include "rules/standing.hpp"
 
 namespace gh {
 namespace {
@@ -246,12 +246,6 @@ std::map<std::string, RuleOutcome> outcomes_of(
 
 const char* name_of(RuleOutcome::State state) { return state_names[static_cast<int>(state)]; }
 
-std::optional<RuleOutcome::State> rule_state_named(std::string_view name) {
-  const auto it = std::find(std::begin(state_names), std::end(state_names), name);
-  if (it == std::end(state_names)) return std::nullopt;
-  return static_cast<RuleOutcome::State>(it - std::begin(state_names));
-}
-
 Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
                    const std::vector<Rule>& rules,
                    const std::map<std::string, RuleSettings>& settings) {
@@ -278,7 +272,7 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
                [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
   // Which of two findings has what they share may change from run to run.
-  for (Finding& f : c.findings) take_alone(f);
+  for (Finding& f : c.findings) static_cast<Standing&>(f) = standing_alone(f);
   c.rules = outcomes_of(report, rules, settings);
   return c;
 }

@@ -57,8 +57,6 @@ struct RuleOutcome {
   double warns_from = 0;  ///< share of the step
 };
 const char* name_of(RuleOutcome::State);  ///< "looked", "not_checked", "not_recorded", "failed"
-/// Nothing where there is no state of that name.
-std::optional<RuleOutcome::State> rule_state_named(std::string_view name);
 
 struct FactNumber {
   std::optional<double> value;

@@ -28,21 +28,20 @@ Measurements measured(const std::vector<Capture>& captures, Value value_of, Step
   return m;
 }
 
-Measurements measured_steps(const std::vector<Capture>& captures) {
-  const auto steps = [](const Capture& c) { return doubles(c.step_ns); };
-  return measured(
-      captures, [&](const Capture& c) { return median_of(steps(c)); }, steps);
+std::vector<double> whole_steps(const Capture& c) { return doubles(c.step_ns); }
+
+// Of what steps take on the mean.
+template <class Steps>
+Difference mean_difference(const Sides& sides, Steps steps, Yardstick yardstick) {
+  const auto mean = [&](const Capture& c) { return mean_of(steps(c)); };
+  yardstick.means = true;
+  return difference_of(measured(sides.before, mean, steps), measured(sides.after, mean, steps),
+                       yardstick, sides.settings);
 }
 
 std::vector<double> cause_steps(const Capture& c, const std::string& cause) {
   const auto it = c.cause_ns.find(cause);
   return it == c.cause_ns.end() ? std::vector<double>(c.step_ns.size(), 0.0) : doubles(it->second);
-}
-
-Measurements measured_cause(const std::vector<Capture>& captures, const std::string& cause) {
-  const auto steps = [&](const Capture& c) { return cause_steps(c, cause); };
-  return measured(
-      captures, [&](const Capture& c) { return mean_of(steps(c)); }, steps);
 }
 
 using PathKey = std::pair<PathItem::Kind, std::string>;
@@ -52,12 +51,6 @@ std::vector<double> wait_steps(const Capture& c, const PathKey& key) {
   for (const PathUse& use : c.waits)
     if (PathKey(use.kind, use.name) == key) return doubles(use.step_ns);
   return std::vector<double>(c.waits.front().step_ns.size(), 0.0);
-}
-
-Measurements measured_wait(const std::vector<Capture>& captures, const PathKey& key) {
-  const auto steps = [&](const Capture& c) { return wait_steps(c, key); };
-  return measured(
-      captures, [&](const Capture& c) { return mean_of(steps(c)); }, steps);
 }
 
 std::vector<double> shares_of_steps(const Capture& c, const std::vector<double>& ns) {
@@ -101,11 +94,21 @@ Measurements measured_fact(const std::vector<Capture>& captures, const std::stri
 }
 
 // The largest change first.
-template <class Change>
-void sort_by_change(std::vector<Change>& changes) {
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) {
-    return std::abs(x.ns.after - x.ns.before) > std::abs(y.ns.after - y.ns.before);
+template <class Change, class Of>
+void sort_by_change(std::vector<Change>& changes, Of change) {
+  std::stable_sort(changes.begin(), changes.end(), [&](const Change& x, const Change& y) {
+    return std::abs(change(x)) > std::abs(change(y));
   });
+}
+
+// A part of the step on both sides.
+template <class Part>
+double change_of(const Part& part) {
+  return part.ns.after - part.ns.before;
+}
+
+Yardstick yardstick_of_parts(const Sides& sides, const Difference& step) {
+  return {.least_effect = sides.settings.min_effect, .reference = step.before};
 }
 
 // ---- facts
@@ -147,18 +150,14 @@ bool is_shown_elsewhere(const std::string& fact) {
 }  // namespace
 
 Difference step_difference(const Sides& sides, double least_effect) {
-  return difference_of(measured_steps(sides.before), measured_steps(sides.after),
-                       {.least_effect = least_effect}, sides.settings);
+  const auto median = [](const Capture& c) { return median_of(whole_steps(c)); };
+  return difference_of(measured(sides.before, median, whole_steps),
+                       measured(sides.after, median, whole_steps), {.least_effect = least_effect},
+                       sides.settings);
 }
 
 Difference mean_step_difference(const Sides& sides, double least_effect) {
-  const auto steps = [](const Capture& c) { return doubles(c.step_ns); };
-  return difference_of(
-      measured(
-          sides.before, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
-      measured(
-          sides.after, [&](const Capture& c) { return mean_of(steps(c)); }, steps),
-      {.least_effect = least_effect, .means = true}, sides.settings);
+  return mean_difference(sides, whole_steps, {.least_effect = least_effect});
 }
 
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step) {
@@ -168,15 +167,12 @@ std::vector<CauseChange> account_changes(const Sides& sides, const Difference& s
       for (const auto& [cause, ns] : c.cause_ns) causes.insert(cause);
     }
   }
-  const Yardstick yardstick{
-      .least_effect = sides.settings.min_effect, .reference = step.before, .means = true};
   std::vector<CauseChange> changes;
   for (const std::string& cause : causes) {
-    changes.push_back(
-        {cause, difference_of(measured_cause(sides.before, cause),
-                              measured_cause(sides.after, cause), yardstick, sides.settings)});
+    const auto steps = [&](const Capture& c) { return cause_steps(c, cause); };
+    changes.push_back({cause, mean_difference(sides, steps, yardstick_of_parts(sides, step))});
   }
-  sort_by_change(changes);
+  sort_by_change(changes, change_of<CauseChange>);
   return changes;
 }
 
@@ -188,15 +184,13 @@ std::vector<WaitChange> wait_changes(const Sides& sides, const Difference& step)
       for (const PathUse& use : c.waits) keys.insert({use.kind, use.name});
     }
   }
-  const Yardstick yardstick{
-      .least_effect = sides.settings.min_effect, .reference = step.before, .means = true};
   std::vector<WaitChange> changes;
   for (const PathKey& key : keys) {
-    changes.push_back({key.first, key.second,
-                       difference_of(measured_wait(sides.before, key),
-                                     measured_wait(sides.after, key), yardstick, sides.settings)});
+    const auto steps = [&](const Capture& c) { return wait_steps(c, key); };
+    changes.push_back(
+        {key.first, key.second, mean_difference(sides, steps, yardstick_of_parts(sides, step))});
   }
-  sort_by_change(changes);
+  sort_by_change(changes, change_of<WaitChange>);
   return changes;
 }
 
@@ -220,10 +214,7 @@ std::vector<KernelChange> kernel_changes(const Sides& sides) {
 
   std::vector<KernelChange> changes;
   for (auto& [name, change] : by_name) changes.push_back(std::move(change));
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const KernelChange& x, const KernelChange& y) {
-                     return std::abs(x.ns_after - x.ns_before) > std::abs(y.ns_after - y.ns_before);
-                   });
+  sort_by_change(changes, [](const KernelChange& k) { return k.ns_after - k.ns_before; });
   return changes;
 }
 
@@ -236,9 +227,7 @@ std::vector<FactChange> fact_changes(const Sides& sides, const Difference& step)
       changes.push_back({name, fact.unit, *known});
     }
   }
-  std::stable_sort(changes.begin(), changes.end(), [](const FactChange& x, const FactChange& y) {
-    return std::abs(x.value.effect) > std::abs(y.value.effect);
-  });
+  sort_by_change(changes, [](const FactChange& f) { return f.value.effect; });
   return changes;
 }
 

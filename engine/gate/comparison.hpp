@@ -10,8 +10,10 @@
 
 namespace gh {
 
+/// In the order of exit statuses, from 0 on.
 enum class Verdict : std::uint8_t { passes, regressed, cannot_tell };
 const char* name_of(Verdict);  ///< "passes", "regressed", "cannot_tell"
+inline int exit_status(Verdict verdict) { return static_cast<int>(verdict); }
 
 enum class FindingState : std::uint8_t { fresh, worse, same, better, gone, unknown, accepted };
 /// "new", "worse", "same", "better", "gone", "unknown", "accepted"

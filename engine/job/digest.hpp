@@ -1,8 +1,8 @@
 // A digest: the summary of one report of a job, small enough that those of thousands of ranks can
 // be combined (fleet.hpp).
 //
-// A new field goes into a struct here, is computed in digest.cpp, and is written and read in
-// digest_json.cpp, where both are next to each other. Describe it in schemas/digest.schema.json.
+// A new field goes into a struct here, is computed in digest.cpp, and is named in digest_json.cpp.
+// Describe it in schemas/digest.schema.json.
 #pragma once
 #include <array>
 #include <filesystem>

@@ -102,6 +102,9 @@ std::vector<Digest> read_digests(const std::vector<std::string>& paths,
 Fleet make_fleet(std::vector<Digest> digests, const Rule* late,
                  const std::vector<Suppression>& suppressions, const std::string& today);
 
+/// The rank with that number, which must exist.
+const FleetRank& rank_numbered(const Fleet& fleet, std::int64_t rank);
+
 /// "0-7, 12": formats ranks, as at most `most` ranges.
 std::string ranks_text(std::vector<std::int64_t> ranks, std::size_t most = 8);
 

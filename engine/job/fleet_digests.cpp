@@ -1,8 +1,7 @@
 // Finds the digests of a job in folders, and reads them.
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "base/files.hpp"
 #include "base/parallel.hpp"
 #include "job/fleet.hpp"
 
@@ -10,26 +9,6 @@ namespace gh {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> digests_below(const std::string& folder) {
-  std::vector<std::string> inside;
-  std::error_code ec;
-  for (fs::recursive_directory_iterator
-           at(folder, fs::directory_options::skip_permission_denied, ec),
-       end;
-       !ec && at != end; at.increment(ec)) {
-    if (at->path().extension() == ".digest") inside.push_back(at->path().string());
-  }
-  if (ec) throw Error(fmt::format("{}: cannot be read: {}", printable(folder), ec.message()));
-  if (inside.empty()) {
-    throw Error(
-        fmt::format("{}: contains no *.digest; create them with `gh-advise digest`, or with "
-                    "`gh-advise slurm` for a folder of reports",
-                    printable(folder)));
-  }
-  std::sort(inside.begin(), inside.end());
-  return inside;
-}
 
 // With thousands of digests, memory matters.
 void drop_what_no_pass_reads(Digest& d) {
@@ -51,7 +30,13 @@ std::vector<std::string> find_digests(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    const std::vector<std::string> inside = digests_below(path);
+    const std::vector<fs::path> inside = files_below(path, ".digest", printable(path));
+    if (inside.empty()) {
+      throw Error(
+          fmt::format("{}: contains no *.digest; create them with `gh-advise digest`, or with "
+                      "`gh-advise slurm` for a folder of reports",
+                      printable(path)));
+    }
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;

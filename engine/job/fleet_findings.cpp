@@ -115,16 +115,13 @@ void suppress_findings(const std::vector<Suppression>& suppressions, const std::
 }
 
 void sort_findings(Fleet& fleet) {
-  std::vector<Finding> ranked;
-  for (const FleetFinding& f : fleet.findings) ranked.push_back(f.finding);
-  rank(ranked);
+  std::vector<Placed> placed;
+  for (const FleetFinding& f : fleet.findings) placed.push_back({&f.finding, f.finding});
   std::vector<FleetFinding> sorted;
-  for (Finding& f : ranked) {
-    const auto same = [&](const FleetFinding& of) {
-      return of.finding.fingerprint == f.fingerprint;
-    };
+  for (Placed& p : ranked(std::move(placed))) {
+    const auto same = [&](const FleetFinding& of) { return &of.finding == p.finding; };
     sorted.push_back(*std::find_if(fleet.findings.begin(), fleet.findings.end(), same));
-    sorted.back().finding = std::move(f);
+    static_cast<Standing&>(sorted.back().finding) = std::move(p.standing);
   }
   fleet.findings = std::move(sorted);
 }

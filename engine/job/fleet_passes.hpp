@@ -30,9 +30,6 @@ double middle_of(std::vector<double> values);
 /// What a rank spends on a cause per step; 0 if no rank spends any.
 double cause_ns_of(const Fleet& fleet, const FleetRank& rank, const Cause& cause);
 
-/// The rank with that number, which must exist.
-const FleetRank& rank_numbered(const Fleet& fleet, std::int64_t rank);
-
 // ---- fleet_ranks.cpp: identifies ranks, and what each spends its steps on
 
 /// Removes digests from another profiler or a job of another size than most. Throws Error if there

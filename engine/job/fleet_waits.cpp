@@ -52,16 +52,10 @@ struct GroupWaits {
   Ns begin = std::numeric_limits<Ns>::max(), end = 0;  // on the first rank's clock
 };
 
-double middle_end(const std::vector<Part>& parts) {
-  std::vector<double> ends;
-  for (const Part& p : parts) ends.push_back(static_cast<double>(p.end));
-  return middle_of(std::move(ends));
-}
-
-double middle_arrival(const std::vector<Part>& parts) {
-  std::vector<double> arrivals;
-  for (const Part& p : parts) arrivals.push_back(static_cast<double>(p.arrival));
-  return middle_of(std::move(arrivals));
+double middle(const std::vector<Part>& parts, Ns Part::*time) {
+  std::vector<double> times;
+  for (const Part& p : parts) times.push_back(static_cast<double>(p.*time));
+  return middle_of(std::move(times));
 }
 
 // Whether anybody waited.
@@ -70,7 +64,7 @@ bool add_collective(const std::vector<Part>& parts, GroupWaits& sums) {
       *std::max_element(parts.begin(), parts.end(),
                         [](const Part& a, const Part& b) { return a.arrival < b.arrival; });
   // Otherwise nobody waited: it is the root of a broadcast, or another group's collective.
-  if (middle_end(parts) <= static_cast<double>(last.arrival)) return false;
+  if (middle(parts, &Part::end) <= static_cast<double>(last.arrival)) return false;
 
   std::vector<double> waits;  // negated, so that the longer of two middle ones is used
   for (const Part& p : parts) {
@@ -79,7 +73,8 @@ bool add_collective(const std::vector<Part>& parts, GroupWaits& sums) {
     ++sums.matched[p.member];
     waits.push_back(-wait);
   }
-  const double usual_wait = -middle_of(std::move(waits)), usual_arrival = middle_arrival(parts);
+  const double usual_wait = -middle_of(std::move(waits)),
+               usual_arrival = middle(parts, &Part::arrival);
   sums.waited_ns += usual_wait;
   for (const Part& p : parts) {
     sums.late_ns[p.member] +=

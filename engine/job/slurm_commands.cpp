@@ -1,10 +1,8 @@
 #include "job/slurm_commands.hpp"
 
-#include <sys/wait.h>
-
-#include <algorithm>
 #include <cstdio>
 
+#include "base/program.hpp"
 #include "base/text.hpp"
 #include "job/slurm.hpp"
 
@@ -36,26 +34,8 @@ CommandAnswer run_command(const std::vector<std::string>& words) {
     answer.text.append(buffer, n);
   }
   const int status = pclose(pipe);
-  answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  answer.status = exit_status(status);
   return answer;
-}
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t to = std::min(text.find(at, from), text.size());
-    parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
-std::string last_line(const std::string& text) {
-  std::string last;
-  for (const std::string& line : split(text, '\n')) {
-    if (line.find_first_not_of(" \t\r") != line.npos) last = line;
-  }
-  return shortened(printable(last), 300);
 }
 
 }  // namespace gh

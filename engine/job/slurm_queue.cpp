@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "base/numbers.hpp"
 #include "job/slurm_commands.hpp"
 
 namespace gh {
@@ -15,16 +16,14 @@ using TaskStates = std::map<std::int64_t, TaskState>;
 template <class TaskOf>
 void add_states(const CommandAnswer& answer, TaskOf task_of, TaskStates& states) {
   if (answer.status != 0) return;
-  for (const std::string& line : split(answer.text, '\n')) {
-    const std::vector<std::string> parts = split(line + '|', '|');
+  for (const std::string_view line : split(answer.text, "\n")) {
+    const std::vector<std::string_view> parts = split(line, "|");
     if (parts.size() < 2) continue;
-    const std::string task = task_of(parts[0]);
-    const bool number =
-        !task.empty() && task.size() < 10 && task.find_first_not_of("0123456789") == task.npos;
+    const auto task = number_in<std::uint32_t>(task_of(std::string(parts[0])));
     // "CANCELLED by 1000"
-    const std::string state = parts[1].substr(0, parts[1].find(' '));
-    states[number ? std::stoll(task) : -1] = {printable(state),
-                                              parts.size() > 2 ? printable(parts[2]) : ""};
+    const std::string_view state = parts[1].substr(0, parts[1].find(' '));
+    states[task ? std::int64_t{*task} : -1] = {printable(state),
+                                               parts.size() > 2 ? printable(parts[2]) : ""};
   }
 }
 

@@ -1,6 +1,5 @@
 // Finds the reports to process, and writes the scripts that digest and combine them.
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 
@@ -8,6 +7,7 @@
 #include "job/slurm.hpp"
 #include "job/slurm_commands.hpp"
 #include "job/slurm_work.hpp"
+#include "read/job_files.hpp"
 
 namespace gh {
 namespace {
@@ -16,54 +16,22 @@ namespace fs = std::filesystem;
 
 // ---- the reports
 
-bool holds_torch_trace(const fs::path& path) {
-  std::string head(1 << 16, '\0');
-  const gzFile file = gzopen(path.c_str(), "rb");
-  if (!file) return false;
-  const int size = gzread(file, head.data(), static_cast<unsigned>(head.size()));
-  gzclose(file);
-  head.resize(static_cast<std::size_t>(std::max(0, size)));
-  return head.find("\"traceEvents\"") != head.npos ||
-         head.find("\"deviceProperties\"") != head.npos;
-}
-
-bool is_report(const fs::path& path) {
-  const std::string name = path.filename().string();
-  if (name.ends_with(".sqlite")) return true;
-  if (name.ends_with(".nsys-rep") || name.ends_with(".qdrep")) {
-    std::error_code ignored;
-    const bool exported = fs::exists(fs::path(path).replace_extension(".sqlite"), ignored);
-    return !exported;
-  }
-  return (name.ends_with(".json") || name.ends_with(".json.gz")) && holds_torch_trace(path);
-}
+constexpr std::size_t most_reports = 1'000'000;  // one a rank, and more than any job has
 
 std::vector<SlurmReport> reports_in(const fs::path& folder, const fs::path& work) {
-  std::vector<SlurmReport> reports;
   std::error_code ec;
   const fs::path top = fs::canonical(folder, ec);
   if (ec || !fs::is_directory(top)) {
     throw Error(fmt::format("{}: is not a folder", printable(folder.string())));
   }
-  for (fs::recursive_directory_iterator at(top, ec), end; !ec && at != end; at.increment(ec)) {
-    if (at->path() == work) {
-      at.disable_recursion_pending();
-      continue;
-    }
-    std::error_code ignored;
-    if (at->is_regular_file(ignored) && is_report(at->path())) {
-      reports.push_back({at->path(), at->path().lexically_relative(top).string()});
-    }
-  }
-  if (ec) {
-    throw Error(fmt::format("{}: cannot be read: {}", printable(folder.string()), ec.message()));
+  std::vector<SlurmReport> reports;
+  for (const std::string& path : reports_below(top.string(), most_reports, work)) {
+    reports.push_back({path, fs::path(path).lexically_relative(top).string()});
   }
   if (reports.empty()) {
     throw Error(fmt::format("{}: contains no report (*.sqlite, *.nsys-rep, PyTorch traces)",
                             printable(folder.string())));
   }
-  std::sort(reports.begin(), reports.end(),
-            [](const SlurmReport& a, const SlurmReport& b) { return a.name < b.name; });
   return reports;
 }
 

@@ -67,7 +67,7 @@ std::string failure_of(const SlurmReport& r, const TaskState& task, const fs::pa
     const std::string text = read_text(error_path(work, r.name));
     const std::size_t line = std::min(text.find('\n'), text.size());
     node = printable(text.substr(0, line));
-    said = without_program(last_line(text.substr(std::min(line + 1, text.size()))));
+    said = without_program(last_line(text.substr(std::min(line + 1, text.size())), most_said));
   }
   const bool told_by_slurm = !task.state.empty() && task.state != "COMPLETED";
   if (said.empty()) {
@@ -82,7 +82,8 @@ std::string failure_of(const SlurmReport& r, const TaskState& task, const fs::pa
 std::string why_not_merged(const SubmittedJobs& jobs, const fs::path& work) {
   const fs::path log = work / "logs" / fmt::format("fleet-{}.log", jobs.merge);
   std::error_code ec;
-  const std::string said = fs::exists(log, ec) ? without_program(last_line(read_text(log))) : "";
+  const std::string said =
+      fs::exists(log, ec) ? without_program(last_line(read_text(log), most_said)) : "";
   return said.empty() ? fmt::format("no error in {}", printable(log.string())) : said;
 }
 

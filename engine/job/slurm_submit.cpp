@@ -135,7 +135,7 @@ std::string submit(const std::vector<std::string>& words,
   const CommandAnswer answer = run_command(words);
   // --parsable prints the id, followed by ";cluster" on a federation; site plugins may print lines
   // before it.
-  const std::string last = last_line(answer.text), id = last.substr(0, last.find(';'));
+  const std::string last = last_line(answer.text, most_said), id = last.substr(0, last.find(';'));
   if (answer.status == 0 && !id.empty() && id.find_first_not_of("0123456789") == id.npos) {
     return id;
   }

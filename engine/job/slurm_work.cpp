@@ -83,12 +83,7 @@ SubmissionLock::SubmissionLock(const fs::path& work) : path_(work / "submitting"
   t.paths.insert(path_);
 }
 
-SubmissionLock::~SubmissionLock() {
-  Temporary& t = temporary();
-  const std::lock_guard lock(t.mutex);
-  unlink(path_.c_str());
-  t.paths.erase(path_);
-}
+SubmissionLock::~SubmissionLock() { remove_temporary(path_); }
 
 void write_reports(const fs::path& list, const std::vector<SlurmReport>& reports) {
   std::string text;
@@ -97,9 +92,11 @@ void write_reports(const fs::path& list, const std::vector<SlurmReport>& reports
 }
 
 std::vector<SlurmReport> read_reports(const fs::path& list) {
-  const std::vector<std::string> parts = split(read_text(list), '\0');
+  const std::string text = read_text(list);
+  const std::vector<std::string_view> parts = split(text, std::string_view("\0", 1));
   std::vector<SlurmReport> reports;
-  for (std::size_t i = 0; i + 1 < parts.size(); i += 2) reports.push_back({parts[i], parts[i + 1]});
+  for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+    reports.push_back({parts[i], std::string(parts[i + 1])});
   return reports;
 }
 

@@ -4,21 +4,18 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/program.hpp"
 #include "base/temporary.hpp"
-
-extern char** environ;
 
 namespace gh {
 namespace {
@@ -47,57 +44,6 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 };
-
-struct FileActions {
-  posix_spawn_file_actions_t actions;
-  FileActions(const Pipe& out, const Pipe& err) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out.write_end, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
-  }
-  ~FileActions() { posix_spawn_file_actions_destroy(&actions); }
-  FileActions(const FileActions&) = delete;
-  FileActions& operator=(const FileActions&) = delete;
-};
-
-// In a process group of its own, out of reach of the terminal's signals, and with the signals that
-// a program starts with.
-struct Attributes {
-  posix_spawnattr_t attributes;
-  Attributes() {
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    sigset_t signals;
-    sigemptyset(&signals);
-    posix_spawnattr_setsigmask(&attributes, &signals);
-    for (const int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP})
-      sigaddset(&signals, signal);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-  }
-  ~Attributes() { posix_spawnattr_destroy(&attributes); }
-  Attributes(const Attributes&) = delete;
-  Attributes& operator=(const Attributes&) = delete;
-};
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
-// What a terminal of the user says about its size is not about the agent.
-std::vector<char*> environment_without_size() {
-  std::vector<char*> list;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    if (!text.starts_with("COLUMNS=") && !text.starts_with("LINES=")) list.push_back(*variable);
-  }
-  list.push_back(nullptr);
-  return list;
-}
 
 bool has_ended(pid_t pid, int options) {
   siginfo_t info{};  // WNOWAIT leaves the number taken
@@ -129,14 +75,16 @@ Child::Child(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"gh-advise"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Pipe out, err;
+  // What a terminal of the user says about its size is not about the agent.
+  const ProgramStart start{.words = words,
+                           .path = "/proc/self/exe",
+                           .out = out.write_end,
+                           .err = err.write_end,
+                           .variables = {{"COLUMNS", ""}, {"LINES", ""}}};
   {
-    const FileActions files(out, err);
-    const Attributes attributes;
     Temporary& t = temporary();
     const std::lock_guard lock(t.mutex);
-    const int error = posix_spawn(&pid_, "/proc/self/exe", &files.actions, &attributes.attributes,
-                                  pointers_to(words).data(), environment_without_size().data());
-    if (error != 0)
+    if (const int error = start_program(start, pid_); error != 0)
       throw Error(fmt::format("cannot start this program again: {}", std::strerror(error)));
     t.children.insert(pid_);
     t.end_others = [pid = pid_](int, bool) { end_before_this_program(pid); };
@@ -163,7 +111,7 @@ int Child::reaped() {
   t.children.erase(pid_);
   t.end_others = nullptr;
   running_ = false;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_status(status);
 }
 
 Printed Child::wait() {

@@ -26,7 +26,7 @@ struct Input {
   Kind kind;
   const char* doc;
   /// What it is on the command line: "--by=", "-v"; "" for an argument without an option; nullptr
-  /// if the command does not take it.
+  /// for most_characters, which no command takes.
   const char* option;
   bool required = false;
   std::vector<std::string> choices = {};
@@ -89,8 +89,10 @@ const std::vector<Tool>& tools() {
        "memory, the machine.",
        {"facts"},
        {{"report", Kind::path, one_report, "", true},
-        {"only", Kind::texts, "Only facts whose names begin like one of these, as in account.idle",
-         nullptr}},
+        {"only", Kind::texts,
+         "Only these facts: names, their beginnings up to a dot (account.idle), or patterns with * "
+         "and ?",
+         "--only="}},
        "name the facts with only"},
       {"path",
        "What a step waits for",
@@ -293,53 +295,27 @@ void refuse_unknown(const Tool& tool, const Json& arguments) {
 
 // ---- answers
 
-// Of the text of `facts`, the facts whose names begin like one of these: each begins at a line's
-// beginning, and its other lines are indented. What stands above all facts stays.
-std::string facts_like(const std::string& text, const std::vector<std::string>& beginnings) {
-  const std::size_t head = text.find("\n\n");
-  if (head == text.npos) return text;
-  std::string facts;
-  bool wanted = false;
-  for (std::size_t at = head + 2; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    if (!line.starts_with(' '))
-      wanted = std::any_of(beginnings.begin(), beginnings.end(),
-                           [&](const std::string& b) { return line.starts_with(b); });
-    if (wanted) facts += line;
-    at = end;
-  }
-  if (facts.empty())
-    throw Error(
-        fmt::format("no fact's name begins with {}; without `only` all are listed",
-                    shortened(printable(fmt::format("{}", fmt::join(beginnings, " or "))), 200)));
-  return text.substr(0, head + 2) + facts;
-}
-
 // "  137.3 ms   86 %  host: dataloader"
 std::string path_line(double ns, double fraction, const std::string& label) {
   return fmt::format("  {:>9} {:>6}  {}\n", duration(ns), percent(fraction), label);
 }
 
 std::string path_item_text(const Json& item) {
-  const Json &name = item.at("name"), &longest = item.at("longest");
+  const Json& longest = item.at("longest");
   const Ns start = longest.at("start_ns"), end = longest.at("end_ns");
-  const auto kind = path_kind_named(item.at("kind").get<std::string>());
-  const std::string label = path_label(kind.value_or(PathItem::Kind::unrecorded),
-                                       name.is_null() ? "" : name.get<std::string>());
-  return path_line(item.at("ns_per_step"), item.at("fraction"),
-                   fmt::format("{}; {}, the longest at {:.4f} s for {}", label,
-                               plural(item.at("stretches").get<std::int64_t>(), "stretch"),
-                               static_cast<double>(start) / 1e9, duration(end - start)));
+  return path_line(
+      item.at("ns_per_step"), item.at("fraction"),
+      fmt::format("{}; {}, the longest at {} for {}", item.at("label").get<std::string>(),
+                  plural(item.at("stretches").get<std::int64_t>(), "stretch"), seconds(start),
+                  duration(end - start)));
 }
 
 // A path of the JSON that `check` writes, without what nobody would fix.
-std::string path_text(const Json& path, const std::string& unit) {
+std::string path_text(const Json& path) {
   constexpr double least_fraction = 0.001;
   std::string text =
-      fmt::format("What {} waits for, {} in all. Only what is listed here makes it shorter.\n",
-                  path.at("of") == "step" ? "each " + unit : "the recorded window",
-                  duration(path.at("step_ns").get<Ns>()));
+      fmt::format("{}, {} in all. Only what is listed here makes it shorter.\n",
+                  path.at("title").get<std::string>(), duration(path.at("step_ns").get<Ns>()));
   double small_ns = 0, small_fraction = 0;
   std::size_t small_count = 0;
   for (const Json& item : path.at("items")) {
@@ -367,7 +343,7 @@ std::string paths_text(const std::string& json) {
     texts.push_back(report.at("report").at("path").get<std::string>() + '\n' +
                     (path.is_null() ? "There is no path: the report holds no GPU work, or not "
                                       "enough to replay it.\n"
-                                    : path_text(path, report.at("unit").at("name"))));
+                                    : path_text(path)));
   }
   return fmt::format("{}", fmt::join(texts, "\n"));
 }
@@ -436,8 +412,6 @@ ToolCall tool_call(const std::string& name, const Json& arguments) {
     const std::vector<std::string> values = values_of(input, *value);
     if (input.option)
       for (const std::string& v : values) call.command.push_back(input.option + v);
-    else if (input.name == std::string_view("only"))
-      call.answer = [values](const std::string& out) { return facts_like(out, values); };
     else
       call.most_characters = std::stoul(values.front());
   }
@@ -451,9 +425,6 @@ Json tool_result(const ToolCall& call, const Printed& printed) {
   std::string text, notes = printable_lines(printed.err);
   try {
     if (!printed.out.empty()) text = printable_lines(call.answer(printed.out));
-  } catch (const Error& e) {
-    failed = true;
-    text = std::string(e.what()) + '\n';
   } catch (const Json::exception&) {
     failed = true;
     text = "The answer could not be read.\n";

@@ -19,7 +19,7 @@ struct BadCall : Error {
 /// A call of a tool that was found good.
 struct ToolCall {
   std::vector<std::string> command;  ///< what to run: this program's arguments
-  /// What of its standard output is the answer. Throws Error if there is none.
+  /// The answer that its standard output holds. Throws Json::exception if it cannot be read.
   std::function<std::string(const std::string& out)> answer;
   std::size_t most_characters = 0;
   std::string shorter;  ///< how to ask for less

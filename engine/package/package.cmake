@@ -1,4 +1,4 @@
-# What is installed. Of a shared build cpack makes a .deb of the program and one of the library; what a static build installs, release.sh packs.
+# What is installed. Of the program and the library cpack makes a .deb each; what the component `static` installs, release.sh packs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,7 +9,7 @@ if(NOT EMSCRIPTEN)
   string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "ABI \\1" re2_version "${re2_file}")
 endif()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/manual.cpp ${CMAKE_SOURCE_DIR}/engine/cli/version.cpp PROPERTIES COMPILE_DEFINITIONS
-  "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_LINKED=\"$<IF:$<BOOL:${GH_STATIC}>,statically,dynamically>\";GH_ADVISE_RE2=\"${re2_version}\"")
+  "GH_ADVISE_DATE=\"${release_date}\";GH_ADVISE_MACHINE=\"${CMAKE_SYSTEM_PROCESSOR}\";GH_ADVISE_COMPILER=\"${CMAKE_CXX_COMPILER_ID} C++ ${CMAKE_CXX_COMPILER_VERSION}\";GH_ADVISE_RE2=\"${re2_version}\"")
 
 if(EMSCRIPTEN)
   # What is released of this build is one page.
@@ -49,22 +49,23 @@ add_document(changelog.gz cat ${CMAKE_BINARY_DIR}/changelog)
 add_custom_target(documents ALL DEPENDS ${documents})
 
 install(TARGETS gh-advise RUNTIME COMPONENT program)
-install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
-install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise DESTINATION share/bash-completion/completions COMPONENT program)
-install(FILES ${CMAKE_BINARY_DIR}/documents/_gh-advise DESTINATION share/zsh/vendor-completions COMPONENT program)
-install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.fish DESTINATION share/fish/vendor_completions.d COMPONENT program)
-install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise COMPONENT program)
-install(DIRECTORY docs DESTINATION share/doc/gh-advise COMPONENT program)
-install(FILES ${sample} DESTINATION share/doc/gh-advise/examples COMPONENT program)
-install(FILES schemas/gh.lua DESTINATION share/gh-advise COMPONENT program)  # for editors of rules
-install(FILES ${CMAKE_SOURCE_DIR}/build/page/browser.html DESTINATION share/gh-advise COMPONENT program OPTIONAL)  # ./dev leaves it there for releases
-
-set(CPACK_PACKAGE_VENDOR gh-advise)
-set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "advisor and linter for GPU training runs")
-set(CPACK_STRIP_FILES ON)
-
-if(GH_STATIC)
+foreach(component program static)
+  set(component COMPONENT ${component})
+  if(component MATCHES static)
+    list(APPEND component EXCLUDE_FROM_ALL)
+  endif()
+  install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 ${component})
+  install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise DESTINATION share/bash-completion/completions ${component})
+  install(FILES ${CMAKE_BINARY_DIR}/documents/_gh-advise DESTINATION share/zsh/vendor-completions ${component})
+  install(FILES ${CMAKE_BINARY_DIR}/documents/gh-advise.fish DESTINATION share/fish/vendor_completions.d ${component})
+  install(FILES CHANGELOG.md engine/package/copyright ${CMAKE_BINARY_DIR}/documents/changelog.gz DESTINATION share/doc/gh-advise ${component})
+  install(DIRECTORY docs DESTINATION share/doc/gh-advise ${component})
+  install(FILES ${sample} DESTINATION share/doc/gh-advise/examples ${component})
+  install(FILES schemas/gh.lua DESTINATION share/gh-advise ${component})  # for editors of rules
+  install(FILES ${CMAKE_SOURCE_DIR}/build/page/browser.html DESTINATION share/gh-advise ${component} OPTIONAL)  # ./dev leaves it there for releases
+endforeach()
+if(TARGET gh-advise-static)
+  install(TARGETS gh-advise-static RUNTIME COMPONENT static EXCLUDE_FROM_ALL)
   # What is inside the program has its licences beside it.
   set(licences "")
   foreach(package libsqlite3-dev liblua5.4-dev libre2-dev zlib1g-dev libfmt-dev libtomlplusplus-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libc6-dev libstdc++6)
@@ -72,8 +73,14 @@ if(GH_STATIC)
     string(APPEND licences "==== ${package} ====\n\n${licence}\n")
   endforeach()
   file(WRITE ${CMAKE_BINARY_DIR}/documents/libraries-copyright "The program is linked statically with what these packages of Debian hold:\n\n${licences}")
-  install(FILES ${CMAKE_BINARY_DIR}/documents/libraries-copyright LICENSE DESTINATION share/doc/gh-advise COMPONENT program)
-else()
+  install(FILES ${CMAKE_BINARY_DIR}/documents/libraries-copyright LICENSE DESTINATION share/doc/gh-advise COMPONENT static EXCLUDE_FROM_ALL)
+endif()
+
+set(CPACK_PACKAGE_VENDOR gh-advise)
+set(CPACK_PACKAGE_CONTACT "${GH_MAINTAINER}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "advisor and linter for GPU training runs")
+set(CPACK_STRIP_FILES ON)
+
   # The library, for find_package(gh-advise).
   set_target_properties(engine PROPERTIES OUTPUT_NAME gh-advise)
   target_include_directories(engine INTERFACE $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/gh-advise>)
@@ -123,5 +130,4 @@ Nsight Systems and PyTorch profiler traces, and finds what slows them down.")
   else()
     set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
   endif()
-endif()
 include(CPack)

@@ -53,11 +53,8 @@ void take(std::string_view variable, KnownVariables& to) {
 // report contains NULs.
 void take_all(std::string_view block, KnownVariables& to) {
   if (block.find('\0') == block.npos) return;
-  for (std::size_t from = 0; from < block.size();) {
-    const std::size_t end = std::min(block.find('\0', from), block.size());
-    take(block.substr(from, end - from), to);
-    from = end + 1;
-  }
+  for (const std::string_view variable : split(block, std::string_view("\0", 1)))
+    take(variable, to);
 }
 
 // A table of names and values in which variables have these names.

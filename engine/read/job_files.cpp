@@ -64,38 +64,10 @@ bool is_report(const fs::path& path) {
     std::error_code ec;
     return !fs::is_regular_file(fs::path(path).replace_extension(".sqlite"), ec);
   }
-  return (ends_in(".json") || ends_in(".json.gz")) &&
-         head_of(path.string()).find("\"traceEvents\"") != std::string::npos;
-}
-
-std::vector<std::string> reports_below(const std::string& folder) {
-  std::vector<std::string> reports;
-  std::size_t entries = 0;
-  std::error_code ec;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ec);
-  for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
-    std::error_code gone;
-    if (++entries > most_entries)
-      throw Error(fmt::format("{}: holds more than {} files; name a smaller folder",
-                              printable(folder), most_entries));
-    if (at->path().filename().string().starts_with('.')) {
-      at.disable_recursion_pending();
-    } else if (at->is_regular_file(gone) && is_report(at->path())) {
-      reports.push_back(at->path().string());
-      if (reports.size() > most_reports)
-        throw Error(fmt::format("{}: holds more than {} reports; name a smaller folder",
-                                printable(folder), most_reports));
-    }
-  }
-  if (ec) throw Error(fmt::format("{}: {}", printable(folder), ec.message()));
-  if (reports.empty())
-    throw Error(
-        fmt::format("{}: no report in this folder or below it; a report is a *.sqlite or "
-                    "*.nsys-rep of Nsight Systems, or a *.json or *.json.gz of PyTorch's "
-                    "profiler",
-                    printable(folder)));
-  std::sort(reports.begin(), reports.end());
-  return reports;
+  if (!ends_in(".json") && !ends_in(".json.gz")) return false;
+  const std::string head = head_of(path.string());
+  return head.find("\"traceEvents\"") != head.npos ||
+         head.find("\"deviceProperties\"") != head.npos;
 }
 
 Place place_by_name(const std::string& name, const std::string& folder) {
@@ -120,6 +92,31 @@ Place place_of(const std::string& path) {
   return place_by_name(fs::path(path).filename().string(), folder);
 }
 
+std::vector<std::string> reports_below(const std::string& folder, std::size_t most,
+                                       const fs::path& except) {
+  std::vector<std::string> reports;
+  std::size_t entries = 0;
+  std::error_code ec;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ec);
+  for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
+    std::error_code gone;
+    if (++entries > most_entries)
+      throw Error(fmt::format("{}: holds more than {} files; name a smaller folder",
+                              printable(folder), most_entries));
+    if (at->path().filename().string().starts_with('.') || at->path() == except) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file(gone) && is_report(at->path())) {
+      reports.push_back(at->path().string());
+      if (reports.size() > most)
+        throw Error(fmt::format("{}: holds more than {} reports; name a smaller folder",
+                                printable(folder), most));
+    }
+  }
+  if (ec) throw Error(fmt::format("{}: {}", printable(folder), ec.message()));
+  std::sort(reports.begin(), reports.end());
+  return reports;
+}
+
 std::vector<std::string> find_reports(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   // A link to a report, or a folder named twice, is not another report.
@@ -137,7 +134,14 @@ std::vector<std::string> find_reports(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    for (std::string& report : reports_below(path))
+    std::vector<std::string> reports = reports_below(path, most_reports);
+    if (reports.empty())
+      throw Error(
+          fmt::format("{}: no report in this folder or below it; a report is a *.sqlite or "
+                      "*.nsys-rep of Nsight Systems, or a *.json or *.json.gz of PyTorch's "
+                      "profiler",
+                      printable(path)));
+    for (std::string& report : reports)
       if (is_new(report)) files.push_back(std::move(report));
   }
   return files;

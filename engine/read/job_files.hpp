@@ -1,6 +1,7 @@
 // Which files are reports, and which of them are the ranks of one job.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,11 @@ namespace gh {
 /// that are PyTorch traces. Hidden files and folders, and links to folders, are left out. Throws
 /// Error for a folder without a report, or with more than a run can take.
 std::vector<std::string> find_reports(const std::vector<std::string>& paths);
+
+/// Those of a folder and below it, sorted, but for those below `except`. Throws Error if they are
+/// more than `most`.
+std::vector<std::string> reports_below(const std::string& folder, std::size_t most,
+                                       const std::filesystem::path& except = {});
 
 /// What a file says of its place in a job, without reading all of it.
 struct Place {

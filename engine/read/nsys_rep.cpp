@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "read/nsys.hpp"
@@ -12,15 +10,6 @@ namespace gh {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string last_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
-  }
-  return shortened(printable(last), 200);
-}
 
 void export_report(const fs::path& path, const std::string& nsys, const fs::path& exported,
                    const fs::path& log) {
@@ -38,7 +27,7 @@ void export_report(const fs::path& path, const std::string& nsys, const fs::path
   }
   std::error_code ec;
   if (status == 0 && fs::exists(exported, ec)) return;
-  const std::string said = last_line(log);
+  const std::string said = last_line(read_text(log), 200);
   throw Error(fmt::format("{}: {} export failed ({}); {}", shown, printable(nsys),
                           said.empty() ? fmt::format("exit status {}", status) : said, by_hand));
 }

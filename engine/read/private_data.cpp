@@ -47,11 +47,9 @@ const PrivateDataSchema& private_data_schema() {
 
 bool names_a_secret(std::string_view name) {
   // Spelled like a variable: "api-key" becomes API_KEY.
-  std::string upper(name);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  std::string upper = in_upper_case(name);
+  for (char& c : upper)
     if (c == '-' || c == ' ' || c == '.') c = '_';
-  }
   const PrivateDataSchema::Environment& known = private_data_schema().environment;
   return any_matches(known.secret, upper) && !any_matches(known.no_secret, upper) &&
          !any_matches(of_kind(known.names, PrivateKind::folder), upper);

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cstring>
 #include <limits>
+
+#include "base/text.hpp"
 
 namespace gh {
 namespace {
@@ -55,13 +56,6 @@ std::uint64_t hash(std::span<const unsigned char> bytes) {
     h = (h ^ big64(bytes.data() + i) >> 8 * beyond) * 0x9E3779B97F4A7C15;
   }
   return h >> 32;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
 }
 
 }  // namespace
@@ -154,7 +148,7 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
   if (!master.step() || !master.is_integer(0) || !master.is_text(1)) return std::nullopt;
   if (master.integer(0) < 1 || master.integer(0) > 0xFFFFFFFF) return std::nullopt;
   layout.root = static_cast<std::uint32_t>(master.integer(0));
-  const std::string sql = lower(master.text(1));
+  const std::string sql = in_lower_case(master.text(1));
   if (sql.find(" desc") != sql.npos) {
     return std::nullopt;  // INTEGER PRIMARY KEY DESC is not a row id
   }
@@ -163,7 +157,7 @@ std::optional<TableLayout> layout_of(const Database& db, std::string_view table)
   int keys = 0;
   while (info.step()) {
     if (info.integer(hidden) != 0) return std::nullopt;
-    const std::string declared = lower(info.text(type));
+    const std::string declared = in_lower_case(info.text(type));
     const auto holds = [&](const char* part) { return declared.find(part) != declared.npos; };
     const bool is_key = info.integer(primary_key) > 0;
     keys += is_key;

@@ -3,26 +3,23 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "record/programs.hpp"
 
 namespace gh {
 namespace {
 
-constexpr int most_rank = 1'000'000;
+constexpr std::uint32_t most_rank = 1'000'000;
 
 std::optional<int> whole_number(std::string_view text) {
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > most_rank)
-    return std::nullopt;
-  return number;
+  const auto number = number_in<std::uint32_t>(text);
+  return number && *number <= most_rank ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 std::optional<int> variable(const char* name) {

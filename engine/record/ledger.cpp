@@ -2,63 +2,56 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <sstream>
 
-#include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/json_reader.hpp"
 #include "base/text.hpp"
 
 namespace gh {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr int ledger_version = 1;
 
-std::string line_of(const LedgerEntry& e) {
-  const ordered_json line = {{"schema_version", ledger_version},
-                             {"day", e.day},
-                             {"before", e.before},
-                             {"after", e.after},
-                             {"rules", e.rules},
-                             {"gpu", e.gpu},
-                             {"before_ns", e.before_ns},
-                             {"after_ns", e.after_ns},
-                             {"predicted_ns", e.predicted_ns},
-                             {"least_ns", e.least_ns},
-                             {"most_ns", e.most_ns},
-                             {"outcome", name_of(e.outcome)}};
-  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+constexpr auto entry_fields = [](auto& json, auto& entry) {
+  json("day", entry.day);
+  json("before", entry.before);
+  json("after", entry.after);
+  json("rules", entry.rules);
+  json("gpu", entry.gpu);
+  json("before_ns", entry.before_ns, times);
+  json("after_ns", entry.after_ns, times);
+  json("predicted_ns", entry.predicted_ns, times);
+  json("least_ns", entry.least_ns, times);
+  json("most_ns", entry.most_ns, times);
+  json("outcome", entry.outcome, Outcome::not_comparable);
+};
+
+std::string line_of(const LedgerEntry& entry) {
+  FieldWriter writer;
+  writer("schema_version", ledger_version);
+  entry_fields(writer, entry);
+  return writer.json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-LedgerEntry entry_of(const ordered_json& line) {
-  if (line.at("schema_version") != ledger_version)
-    throw Error("another version of gh-advise wrote it");
-  LedgerEntry e;
-  e.day = printable(line.at("day").get<std::string>());
-  e.before = printable(line.at("before").get<std::string>());
-  e.after = printable(line.at("after").get<std::string>());
-  for (const auto& rule : line.at("rules")) e.rules.push_back(printable(rule.get<std::string>()));
-  e.gpu = printable(line.at("gpu").get<std::string>());
-  e.before_ns = line.at("before_ns");
-  e.after_ns = line.at("after_ns");
-  e.predicted_ns = line.at("predicted_ns");
-  e.least_ns = line.at("least_ns");
-  e.most_ns = line.at("most_ns");
-  if (e.after_ns <= 0 || e.before_ns <= 0) throw Error("a step takes no time");
-  bool known = false;
-  for (const Outcome outcome : {Outcome::held, Outcome::missed, Outcome::not_comparable})
-    if (line.at("outcome") == name_of(outcome)) {
-      e.outcome = outcome;
-      known = true;
-    }
-  if (!known) throw Error("is no entry of a ledger");
-  return e;
+LedgerEntry entry_of(const std::string& line) {
+  LedgerEntry entry;
+  std::int64_t version = 0;
+  try {
+    read_json(line, [&](const FieldReader& reader) {
+      reader("schema_version", version);
+      if (version == ledger_version) entry_fields(reader, entry);
+    });
+  } catch (const Error& e) {
+    throw Error(fmt::format("is no entry of a ledger: {}", e.what()));
+  }
+  if (version != ledger_version) throw Error("another version of gh-advise wrote it");
+  if (entry.after_ns <= 0 || entry.before_ns <= 0) throw Error("a step takes no time");
+  return entry;
 }
 
 }  // namespace
@@ -104,10 +97,7 @@ std::vector<LedgerEntry> read_ledger(const std::filesystem::path& ledger) {
     ++number;
     if (line.empty()) continue;
     try {
-      entries.push_back(entry_of(ordered_json::parse(line)));
-    } catch (const ordered_json::exception&) {
-      throw Error(
-          fmt::format("{}:{}: is no entry of a ledger", printable(ledger.string()), number));
+      entries.push_back(entry_of(line));
     } catch (const Error& e) {
       throw Error(fmt::format("{}:{}: {}", printable(ledger.string()), number, e.what()));
     }

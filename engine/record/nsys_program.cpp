@@ -4,7 +4,6 @@
 #include <glob.h>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -44,11 +43,7 @@ fs::path with_ending(const fs::path& report, const char* ending) {
 }
 
 std::string last_words(const fs::path& log) {
-  std::ifstream file(log);
-  std::string last;
-  for (std::string line; std::getline(file, line);)
-    if (line.find_first_not_of(" \t\r") != line.npos) last = line;
-  return shortened(printable(last), 200);
+  return is_there(log) ? last_line(read_text(log), 200) : "";
 }
 
 // Nsight Compute's nsys cannot convert what it recorded by itself: its importer is in another

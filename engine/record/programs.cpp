@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/patterns.hpp"
 #include "base/schema_table.hpp"
+#include "base/text.hpp"
 
 namespace gh {
 
@@ -27,11 +27,8 @@ std::optional<fs::path> program_on_path(const std::string& name) {
   if (name.find('/') != name.npos)
     return can_run(name) ? std::optional<fs::path>(name) : std::nullopt;
   const char* path = std::getenv("PATH");
-  for (std::string_view left = path ? path : ""; !left.empty();) {
-    const std::size_t end = std::min(left.find(':'), left.size());
-    if (fs::path program = fs::path(left.substr(0, end)) / name; can_run(program)) return program;
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
+  for (const std::string_view folder : split(path ? path : "", ":"))
+    if (fs::path program = fs::path(folder) / name; can_run(program)) return program;
   return std::nullopt;
 }
 

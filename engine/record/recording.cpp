@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/numbers.hpp"
 #include "base/quantities.hpp"
 #include "base/text.hpp"
 #include "read/measured.hpp"
@@ -18,7 +19,6 @@
 #include "record/hooks.hpp"
 #include "record/programs.hpp"
 #include "record/watched_program.hpp"
-#include "record/work_folder.hpp"
 
 namespace gh {
 namespace {
@@ -302,7 +302,7 @@ class Recorder {
   const RecordRequest& r_;
   Method method_;
   bool times_apart_;
-  WorkFolder folder_;
+  TemporaryFolder folder_;
   fs::path report_;  // nsys's, without ending
   fs::path target_;  // the user's
   std::optional<Hooks> hooks_;
@@ -327,17 +327,17 @@ int run_to_end(const RecordRequest& r) {
 
 std::vector<std::string> reports_of_ranks(const fs::path& name) {
   const std::string begin = name.filename().string() + ".rank";
-  std::map<int, std::string> reports;
+  std::map<std::uint32_t, std::string> reports;
   std::error_code ec;
   const fs::path folder = name.parent_path();
   for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ec)) {
     const std::string file = entry.path().filename();
     const std::string ending = entry.path().extension();
     if (!file.starts_with(begin) || (ending != ".sqlite" && ending != ".json")) continue;
-    const std::string rank = file.substr(begin.size(), file.size() - begin.size() - ending.size());
-    if (rank.empty() || rank.size() > 7 || rank.find_first_not_of("0123456789") != rank.npos)
-      continue;
-    std::string& report = reports[std::stoi(rank)];
+    const auto rank = number_in<std::uint32_t>(
+        std::string_view(file).substr(begin.size(), file.size() - begin.size() - ending.size()));
+    if (!rank) continue;
+    std::string& report = reports[*rank];
     const fs::path path = folder / file;
     if (report.empty() || fs::last_write_time(path, ec) > fs::last_write_time(report, ec))
       report = path.string();

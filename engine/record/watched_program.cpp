@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -16,9 +16,8 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
-
-extern char** environ;
 
 namespace gh {
 namespace {
@@ -61,11 +60,11 @@ std::vector<pid_t> running_descendants() {
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator("/proc", ec)) {
     const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    const auto pid = number_in<pid_t>(name);
+    if (!pid) continue;
     const Process process = process_of(name);
-    const pid_t pid = std::atoi(name.c_str());
-    children.emplace(process.parent, pid);
-    if (process.runs) running.insert(pid);
+    children.emplace(process.parent, *pid);
+    if (process.runs) running.insert(*pid);
   }
   std::vector<pid_t> found, open = {getpid()};
   while (!open.empty()) {
@@ -141,48 +140,20 @@ void end_with_this_program(int signal, bool by_terminal) {
   end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
 }
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    if (!more.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
-  }
-  for (const auto& [name, value] : more) all.push_back(fmt::format("{}={}", name, value));
-  return all;
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
 }  // namespace
 
 WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (const pid_t pid : running_descendants()) others().insert(pid);
-  const std::vector<std::string> variables = environment_with(environment);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  sigset_t signals;
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigaddset(&signals, SIGPIPE);
-  sigaddset(&signals, SIGXFSZ);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
   Temporary& t = temporary();
   int error = 0;
   {
     const std::lock_guard lock(t.mutex);
-    error = posix_spawnp(&child_, words.front().c_str(), nullptr, &attributes,
-                         pointers(words).data(), pointers(variables).data());
+    error = start_program(
+        {.words = words, .group = ProcessGroup::this_one, .variables = environment}, child_);
     if (error == 0) t.end_others = end_with_this_program;
   }
-  posix_spawnattr_destroy(&attributes);
   if (error != 0)
     throw Error(
         fmt::format("{}: cannot be run: {}", printable(words.front()), std::strerror(error)));
@@ -199,7 +170,7 @@ std::optional<int> WatchedProgram::status() {
   // Processes that lost their parent are this one's children, and would stay as zombies.
   int status = 0;
   for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
-    if (ended == child_) status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended == child_) status_ = exit_status(status);
   return status_;
 }
 

@@ -2,12 +2,15 @@
 
 #include <array>
 
+#include "analysis/account.hpp"
+
 namespace gh {
 namespace {
 
 struct Look {
   const char* name;
   const char* label;
+  bool is_cause = false;  // `label` is the id of the only cause that is drawn so
 };
 
 // In the order of Activity.
@@ -15,11 +18,11 @@ constexpr std::array<Look, activity_count> looks{{
     {"products", "matrix products"},
     {"attention", "fused attention"},
     {"kernels", "other GPU work"},
-    {"communication", "exposed communication"},
-    {"copy", "exposed copies"},
-    {"stall", "unified-memory stall"},
-    {"idle-input", "idle: input"},
-    {"idle-sync", "idle: sync"},
+    {"communication", "communication_exposed", true},
+    {"copy", "copy_exposed", true},
+    {"stall", "um_stall", true},
+    {"idle-input", "idle.input", true},
+    {"idle-sync", "idle.sync", true},
     {"idle-launch", "idle: launch"},
     {"idle-other", "idle: other"},
     {"step", "step"},
@@ -35,7 +38,10 @@ constexpr std::array<Look, activity_count> looks{{
 }  // namespace
 
 const char* name_of(Activity a) { return looks[static_cast<std::size_t>(a)].name; }
-const char* label_of(Activity a) { return looks[static_cast<std::size_t>(a)].label; }
+std::string label_of(Activity a) {
+  const Look& look = looks[static_cast<std::size_t>(a)];
+  return look.is_cause ? cause_label(look.label) : look.label;
+}
 
 Activity activity_of(const Cause& cause) {
   switch (cause.of) {

@@ -35,7 +35,7 @@ inline constexpr std::size_t account_activities = 10;
 inline constexpr std::size_t activity_count = static_cast<std::size_t>(Activity::count);
 
 const char* name_of(Activity);   ///< "idle-input": a class of the page's style sheet
-const char* label_of(Activity);  ///< "idle: input", for people
+std::string label_of(Activity);  ///< "idle: input", for people
 
 /// Of a cause of the account: "compute.gemm_half" is drawn as products.
 Activity activity_of(const Cause& cause);

@@ -19,7 +19,7 @@ struct CiFinding {
   std::string report;                  ///< path of the report that shows it
   std::optional<FindingState> change;  ///< if it was compared with a baseline
   bool fails = false;
-  UnitWords unit = {};  ///< the report's word for a step
+  std::string saves = {};  ///< what its fix saves, in the words of the document; or ""
 };
 
 /// A report that was checked.
@@ -29,7 +29,7 @@ struct CiReport {
   /// A line a fix, in order: "Load batches in worker processes: 160.1 ms → 46.8 ms, 3.4x faster".
   std::vector<std::string> plan;
   std::string plan_total;  ///< what all fixes bring together, or ""
-  /// Causes and their shares, the largest first.
+  /// Causes, as people see them, and their shares, the largest first.
   std::vector<std::pair<std::string, double>> account;
 };
 

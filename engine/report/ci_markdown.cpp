@@ -15,11 +15,10 @@ constexpr std::size_t most_findings_shown = 10, most_message_shown = 300, most_f
 // "**error** `unfused-norm`: TITLE, saves about 5.6 ms a step (12 %). MESSAGE *Fix:* ADVICE"
 std::string finding_line(const CiFinding& f) {
   const char* severity = name_of(f.finding.severity);
-  const std::string worth = ci_worth_text(f);
-  std::string line =
-      fmt::format("{} `{}`: {}{}. {}", f.fails ? fmt::format("**{}**", severity) : severity,
-                  f.finding.rule, markdown_text(f.finding.title), worth.empty() ? "" : ", " + worth,
-                  markdown_text(sentence(shortened(f.finding.message, most_message_shown))));
+  std::string line = fmt::format(
+      "{} `{}`: {}{}. {}", f.fails ? fmt::format("**{}**", severity) : severity, f.finding.rule,
+      markdown_text(f.finding.title), f.saves.empty() ? "" : ", " + f.saves,
+      markdown_text(sentence(shortened(f.finding.message, most_message_shown))));
   if (!f.finding.advice.empty())
     line += fmt::format(
         " *Fix:* {}", markdown_text(sentence(shortened(f.finding.advice.front(), most_fix_shown))));
@@ -52,7 +51,7 @@ std::string plan_list(const CiReport& report) {
 std::string folded_account(const CiReport& report) {
   std::string rows;
   for (const auto& [cause, fraction] : report.account)
-    rows += fmt::format("| {} | {} |\n", markdown_text(cause_label(cause)), percent(fraction));
+    rows += fmt::format("| {} | {} |\n", markdown_text(cause), percent(fraction));
   return rows.empty()
              ? ""
              : "<details><summary>Where the time goes</summary>\n\n| | share |\n|---|---:|\n" +

@@ -36,20 +36,11 @@ SourceLine place_of(const CiFinding& f) {
 
 bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingState::gone; }
 
-std::string ci_worth_text(const CiFinding& shown) {
-  const Finding& f = shown.finding;
-  if (f.recoverable_ns <= 0) return "";
-  return fmt::format("saves {} {} {} ({})", f.about ? "about" : "at most",
-                     duration(f.recoverable_ns), f.of_window ? "of the window" : shown.unit.per,
-                     percent(f.recoverable_fraction));
-}
-
 std::string full_text(const CiFinding& f) {
   if (!is_present(f)) return fmt::format("{}{}.", change_prefix(f), f.finding.title);
-  const std::string worth = ci_worth_text(f);
   std::string text =
-      fmt::format("{}{}{} {}", change_prefix(f), f.finding.title,
-                  worth.empty() ? "." : fmt::format(", {}.", worth), sentence(f.finding.message));
+      fmt::format("{}{}{}. {}", change_prefix(f), f.finding.title,
+                  f.saves.empty() ? "" : ", " + f.saves, sentence(f.finding.message));
   if (!f.finding.advice.empty()) text += " Fix: " + sentence(f.finding.advice.front());
   return text;
 }

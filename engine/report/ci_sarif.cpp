@@ -63,16 +63,17 @@ Json rule_json(const RuleText& r) {
 }
 
 RuleText text_of(const Rule& r) {
+  const std::string what = plain_sentence(r.what), why = plain_sentence(r.why),
+                    fix = plain_sentence(r.fix), wrong = plain_sentence(r.wrong);
   return {r.id,
           r.category,
           r.title,
-          r.what,
-          fmt::format("{}\nWhy it matters: {}\nHow to fix it: {}\nWhen it is wrong: {}", r.what,
-                      r.why, r.fix, r.wrong),
+          what,
+          fmt::format("{}\nWhy it matters: {}\nHow to fix it: {}\nWhen it is wrong: {}", what, why,
+                      fix, wrong),
           fmt::format(
               "{}\n\n**Why it matters.** {}\n\n**How to fix it.** {}\n\n**When it is wrong.** {}",
-              markdown_text(r.what), markdown_text(r.why), markdown_text(r.fix),
-              markdown_text(r.wrong)),
+              markdown_text(what), markdown_text(why), markdown_text(fix), markdown_text(wrong)),
           "warning"};
 }
 
@@ -134,14 +135,6 @@ Json result_json(const CiFinding& f, std::size_t rule_index) {
                         {"recoverable_fraction", f.finding.recoverable_fraction},
                         {"fails", f.fails}};
   return item;
-}
-
-int exit_status(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::passes: return 0;
-    case Verdict::regressed: return 1;
-    default: return 2;
-  }
 }
 
 }  // namespace

@@ -32,11 +32,7 @@ struct Side {
   CauseTimes causes;
   const std::vector<Capture>& captures;
 
-  double step_ns() const {
-    double ns = 0;
-    for (const auto& [cause, cause_ns] : causes) ns += cause_ns;
-    return ns;
-  }
+  double step_ns() const { return sum_of(causes); }
   Ns longest_step_ns() const {
     Ns longest = 0;
     for (const Capture& capture : captures)
@@ -66,8 +62,8 @@ std::string sides_html(const Comparison& c, const std::vector<Capture>& before,
   Side was{"Before: " + c.before, c.unit.a + " before", {}, before},
       is{"Now: " + c.after, c.unit.a + " now", {}, after};
   for (const CauseChange& x : c.account) {
-    was.causes.emplace_back(x.cause, x.ns.before);
-    is.causes.emplace_back(x.cause, x.ns.after);
+    was.causes.push_back({x.cause, x.ns.before});
+    is.causes.push_back({x.cause, x.ns.after});
   }
   const double bar_ns = std::max(was.step_ns(), is.step_ns());
   const Ns plot_ns = std::max(was.longest_step_ns(), is.longest_step_ns());
@@ -167,7 +163,7 @@ std::string kernels_section(const Comparison& c) {
                                                                    {"Now", true}});
   for (std::size_t i = 0; i < c.kernels.size() && i < most_kernel_changes; ++i) {
     const KernelChange& k = c.kernels[i];
-    std::vector<Cell> cells{shortened(kernel_label(k.name), 300), k.kernel_class};
+    std::vector<Cell> cells{shortened(kernel_label(k.name), 300), class_label(k.kernel_class)};
     for (Cell& cell : change_cells(k.ns_before, k.ns_after, ns_text))
       cells.push_back(std::move(cell));
     cells.emplace_back(fmt::format("{:.1f}", k.count_before), k.count_before);

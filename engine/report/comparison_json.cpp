@@ -1,5 +1,6 @@
 // A comparison as JSON (schemas/comparison.schema.json).
 #include "report/json_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace gh {
@@ -14,6 +15,21 @@ Json difference_json(const Difference& d) {
 Json with_difference(Json what, const Difference& d) {
   what.update(difference_json(d));
   return what;
+}
+
+Json cause_json(const CauseChange& x) {
+  return with_difference({{"cause", x.cause}, {"label", cause_label(x.cause)}}, x.ns);
+}
+
+Json wait_json(const WaitChange& x) {
+  return with_difference({{"kind", name_of(x.kind)},
+                          {"name", or_null(x.name)},
+                          {"label", path_label(x.kind, x.name)}},
+                         x.ns);
+}
+
+Json fact_json(const FactChange& x) {
+  return with_difference({{"name", x.name}, {"unit", name_of(x.unit)}}, x.value);
 }
 
 Json finding_change_json(const FindingChange& f) {
@@ -59,17 +75,6 @@ Json budget_json(const BudgetResult& b) {
 }  // namespace
 
 std::string render_comparison_json(const Comparison& c) {
-  Json account = Json::array(), findings = Json::array(), kernels = Json::array(),
-       facts = Json::array(), budgets = Json::array(), waits = Json::array();
-  for (const CauseChange& x : c.account)
-    account.push_back(with_difference({{"cause", x.cause}}, x.ns));
-  for (const WaitChange& x : c.waits)
-    waits.push_back(with_difference({{"kind", name_of(x.kind)}, {"name", or_null(x.name)}}, x.ns));
-  for (const FindingChange& x : c.findings) findings.push_back(finding_change_json(x));
-  for (const KernelChange& x : c.kernels) kernels.push_back(kernel_json(x));
-  for (const FactChange& x : c.facts)
-    facts.push_back(with_difference({{"name", x.name}, {"unit", name_of(x.unit)}}, x.value));
-  for (const BudgetResult& x : c.budgets) budgets.push_back(budget_json(x));
   return Json{{"schema_version", 1},
               {"generator", generator()},
               {"verdict", name_of(c.verdict)},
@@ -81,12 +86,12 @@ std::string render_comparison_json(const Comparison& c) {
               {"notes", c.notes},
               {"unit", c.unit.name},
               {"step", difference_json(c.step)},
-              {"account", account},
-              {"waits", waits},
-              {"findings", findings},
-              {"budgets", budgets},
-              {"kernels", kernels},
-              {"facts", facts},
+              {"account", json_list(c.account, cause_json)},
+              {"waits", json_list(c.waits, wait_json)},
+              {"findings", json_list(c.findings, finding_change_json)},
+              {"budgets", json_list(c.budgets, budget_json)},
+              {"kernels", json_list(c.kernels, kernel_json)},
+              {"facts", json_list(c.facts, fact_json)},
               {"suppressions", suppressions_json(c.suppressions)}}
              .dump(2) +
          '\n';

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/cause_times.hpp"
 #include "report/comparison_phrases.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
@@ -94,14 +95,14 @@ std::string table(const std::string& title, const std::string& rows) {
 
 std::string account(const Comparison& c) {
   return table(
-      fmt::format("Where {} goes", c.unit.a),
+      account_title(c.unit),
       account_row(fmt::format("**the {}** (median)", c.unit.noun), c.step) +
           part_rows(c, c.account, [](const CauseChange& x) { return cause_label(x.cause); }));
 }
 
 std::string waits(const Comparison& c) {
   if (c.waits.empty()) return "";
-  return table(fmt::format("What {} waits for", c.unit.a),
+  return table(path_title(c.unit),
                part_rows(c, c.waits, [](const WaitChange& x) {
                  return shortened(path_label(x.kind, x.name), 100);
                }));

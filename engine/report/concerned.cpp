@@ -23,9 +23,8 @@ struct Rows {
 Rows changed_by(const Finding& f) {
   Rows rows;
   for (const Change& c : f.changes) {
-    const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-    std::vector<Row>& to = of_calls ? rows.calls : rows.ops;
-    to.insert(to.end(), c.rows.begin(), c.rows.end());
+    rows.ops.insert(rows.ops.end(), ops_of(c).begin(), ops_of(c).end());
+    rows.calls.insert(rows.calls.end(), calls_of(c).begin(), calls_of(c).end());
   }
   return rows;
 }

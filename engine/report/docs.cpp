@@ -44,16 +44,24 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
       "source.\n\n",
       seen_text(rule));
   s += example(rule, fixtures);
-  if (!rule.options.empty()) {
+  std::string options, factors;
+  for (const auto& [name, o] : rule.options)
+    (o.range ? factors : options) +=
+        o.range ? fmt::format("| `{}` | {} | {:.4g} to {:.4g} | {} {} |\n", name,
+                              option_text(o.value), o.range->least, o.range->most, o.doc,
+                              o.range->source)
+                : fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(o.value), o.unit, o.doc);
+  if (!options.empty())
     s += fmt::format(
         "## Options\n\nIn `gh-advise.toml` under `[rule.{}]`.\n\n| option | default | unit | "
-        "|\n|---|---|---|---|\n",
-        rule.id);
-    for (const auto& [name, option] : rule.options)
-      s += fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(option.value), option.unit,
-                       option.doc);
-    s += '\n';
-  }
+        "|\n|---|---|---|---|\n{}\n",
+        rule.id, options);
+  if (!factors.empty())
+    s += fmt::format(
+        "## Factors of its forecast\n\nUnless it says otherwise, the time that remains, relative to "
+        "what was recorded. Each is set as an option is.\n\n| factor | | range | "
+        "|\n|---|---|---|---|\n{}\n",
+        factors);
   if (!rule.needs.empty()) {
     s += "## Needs\n\n";
     for (const Source source : rule.needs)
@@ -67,9 +75,10 @@ std::string facts_page() {
   const Facts facts(analysis);
   std::string s =
       "# Facts\n\nWhat gh-advise measures in a report, each fact when first asked for: `gh-advise "
-      "facts "
-      "REPORT` prints them, rules ask with `trace:fact`. A fact without a value says why.\n\n| "
-      "fact | unit | |\n|---|---|---|\n";
+      "facts REPORT` prints them, rules ask with `trace:fact`. A fact without a value says why.\n\n"
+      "    gh-advise facts REPORT --only step.mean_ns,account.idle,'*_fraction'\n\n"
+      "prints some: by name, by what names begin with up to a dot, or by a pattern.\n\n"
+      "| fact | unit | |\n|---|---|---|\n";
   for (const Fact& f : facts.all())
     s += fmt::format("| `{}` | {} | {} |\n", f.name, name_of(f.unit), f.doc);
   return s;
@@ -163,7 +172,7 @@ std::string formats_page() {
          "Perfetto"}})
     s += fmt::format("| {} | {} | {} | {} |\n", format, ending, of, doc);
   s += "\n`check --format json` always writes one object, for one report and for several: "
-       "`{\"schema_version\": 2, \"generator\": …, \"errors\": […], \"reports\": […]}`, and so "
+       "`{\"schema_version\": 3, \"generator\": …, \"errors\": […], \"reports\": […]}`, and so "
        "do `top` and `layers`, whose version is 1. `errors` says which reports could not be read. "
        "A line of jsonl is an item of `reports`. If no report could be read, `reports` is empty "
        "and the exit status is 2.\n\n"
@@ -192,8 +201,10 @@ std::string formats_page() {
 std::string json_schemas_page() {
   std::string s =
       "# JSON schemas\n\nThe schemas of `--format json`. `schema_version` grows when a field goes "
-      "or "
-      "changes its meaning; a field may be added in any version.\n";
+      "or changes its meaning; a field may be added in any version.\n\nVersion 3 of `check` and "
+      "`top` says in words what text and page say: `summary` (verdict, first fix, account, plan), "
+      "`fix` and `saves` of each finding, and a `label` beside the ids of causes and of what a "
+      "step waits for. Everything that version 2 has is there unchanged.\n";
   for (const auto& [of, schema] :
        {std::pair("`check --format json`, for one report and for several", "reports"),
         {"a report in it, and a line of `check --format jsonl`", "report"},

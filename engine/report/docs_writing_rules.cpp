@@ -5,6 +5,7 @@
 #include "report/docs_pages.hpp"
 #include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
+#include "rules/sandbox.hpp"
 
 namespace gh {
 namespace {
@@ -28,13 +29,22 @@ constexpr Field rule_fields[] = {
     {"options",
      "By name: `{ default, unit, doc }`. `gh-advise.toml` sets them under `[rule.ID]`; `doc` says "
      "where the default comes from."},
+    {"factors",
+     "By name: `{ by, least, most, doc, source }`, the factors of forecasts. `doc` says what takes "
+     "`by` of the time, `source` which measurement or paper says so, and that it is between `least` "
+     "and `most`. `gh-advise.toml` sets `by` as it sets an option, and the range moves along."},
+    {"advice",
+     "A list of pieces, the first fix first, see below. A finding carries those that fit it."},
     {"messages",
      "Templates by name. `{x}` is the field x of the finding's `data`, `{x:ns}`, `{x:bytes}`, "
-     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{each_step}` is \"each 47.2 ms "
+     "`{x:fraction}`, `{x:bytes/s}` and `{x:count}` with its unit; `{x:lost}` is the time of each "
+     "step that the "
+     "finding explains, which bounds what its fix is said to save; `{each_step}` is \"each 47.2 ms "
      "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
      "the program's unit "
      "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words for "
-     "one and for any other number, which replaces `#`."},
+     "one and for any other number, which replaces `#`. Code stands between backticks: the page "
+     "shows it as such, and the other formats leave the backticks out."},
     {"headlines",
      "By the same names, the titles of findings: what this recording shows, in about 70 letters, "
      "without a full stop. Templates as in `messages`, except `{each_step}`. A finding whose "
@@ -49,7 +59,7 @@ constexpr Field rule_fields[] = {
      "`true` for a rule that is asked last and may call `trace:found`, to find what no "
      "other rule has."},
     {"evaluate",
-     "`function(trace, options)`: returns a list of findings; `{}` if all is well; or "
+     "`function(trace, options, factors)`: returns a list of findings; `{}` if all is well; or "
      "`nil, reason, record_with` if it cannot tell."},
 };
 constexpr Field finding_fields[] = {
@@ -72,11 +82,10 @@ constexpr Field finding_fields[] = {
      "replayed, saves enough for a warning even with the largest overhead that was ever "
      "measured."},
     {"confidence", "high if the trace shows it; medium or low if it is inferred."},
+    {"seen",
+     "What else was seen: `{ pageable = true }`. Pieces of advice ask for it."},
     {"advice",
-     "A list of texts, the first fix first. It begins with what to do in at most 60 letters, ended "
-     "by \": \" or \". \": short reports print only that. Instead of a text there may be a table "
-     "of "
-     "them by kind of program, see below."},
+     "Instead of the rule's `advice`: a list of texts, or of tables of them by kind of program."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
     {"evidence", "What selection:evidence returns: stretches of the trace that prove it."},
     {"change",
@@ -120,12 +129,18 @@ std::string table(const char* head, const Fields& fields) {
 // Words by kind of program: the text, an example, the keys.
 std::string kinds_section() {
   std::string s =
-      "## Words by kind of program\n\nA finding may be about any program that uses CUDA, and "
+      "## Advice\n\nEach piece of a rule's `advice` begins with what to do in at most 60 letters, "
+      "ended by \": \" or \". \": short reports print only that. It is a template as messages are. "
+      "`when` names what must be seen for a piece, `unless` what must not, since it shows that it is "
+      "done already or is no help here: one name or several, of the finding's message or of its "
+      "`seen`. A finding may be about any program that uses CUDA, and "
       "advice names what its programmer can change. Where that differs, write it by kind:\n\n"
       "```lua\n"
       "advice = {\n"
       "  \"Read it only every few iterations.\",                     -- for any program\n"
-      "  { pytorch = \"Pin the batches: DataLoader(pin_memory=True).\",\n"
+      "  { when = \"full\", \"Send less: {peak:bytes} are in use.\" },  -- if that was seen\n"
+      "  { unless = \"pinned\",\n"
+      "    pytorch = \"Pin the batches: DataLoader(pin_memory=True).\",\n"
       "    numba = \"Pin what is uploaded: cuda.pinned_array, once.\",\n"
       "    cuda = \"Pin what is uploaded: cudaHostAlloc, once.\" },   -- for all others\n"
       "  { training = \"Or take a larger micro-batch.\" },           -- for training only\n"
@@ -146,6 +161,20 @@ std::string cell_text(std::string text) {
   return text;
 }
 
+// What a library's first comment says, below its name and arguments.
+std::string library_section(const std::string& name) {
+  std::string_view text = library_text(name);
+  const std::size_t function = text.find("return function");
+  const std::string_view arguments =
+      text.substr(function + 15, text.find('\n', function) - function - 15);
+  std::string s = fmt::format("\n### {}{}\n\n", name, arguments);
+  for (; text.starts_with("--"); text.remove_prefix(text.find('\n') + 1)) {
+    const std::string_view line = text.substr(2, text.find('\n') - 2);
+    s += fmt::format("{}\n", line.substr(std::min<std::size_t>(1, line.size())));
+  }
+  return s;
+}
+
 }  // namespace
 
 std::string writing_rules_page() {
@@ -155,11 +184,12 @@ std::string writing_rules_page() {
       "rows in bulk. The [cookbook](rule-cookbook.md) has rules to copy.\n\n## The rule\n\n";
   s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
        kinds_section() +
-       "## A change\n\nA finding's `change` is a list of tables such as `{ scale = products, by = "
-       "0.2, "
-       "least = 0.17, most = 0.35 }`: a verb with a selection, and for some verbs a factor. The "
-       "trace is replayed with all changes made; `least` and `most` bound the factor, and so the "
-       "range of the forecast.\n\n" +
+       "## A change\n\nA finding's `change` is a list of tables such as `{ scale = products, "
+       "factor = factors.fused }`: a verb with a selection, and for some verbs a factor of the "
+       "rule's `factors`, which `times` multiplies: `times = 1 / speedup`. Instead of a factor from "
+       "a source there may be computed numbers, `by`, `least` and `most`. The trace is replayed "
+       "with all changes made; `least` and `most` bound the factor, and so the range of the "
+       "forecast.\n\n" +
        table("verb", change_verbs()) +
        "## A test case\n\nTests are in ID.test.lua, next to the rule: a list of cases. `gh-advise "
        "test DIR` runs them. The cases of one file share 100 s of processor time.\n\n" +
@@ -168,11 +198,22 @@ std::string writing_rules_page() {
   // The engine's own description of it.
   s += std::string(literal_trace_example()) +
        "```\n\n## What a rule can call\n\n| | | |\n|---|---|---|\n";
-  for (const ApiEntry& e : api_entries())
-    s += fmt::format("| `{}` | {} | {} |\n", e.name,
-                     *e.signature ? "`" + cell_text(e.signature) + "`" : "", cell_text(e.doc));
-  s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group` and `top` take, and what a "
-       "row of `top` has.\n\n| field | | of | "
+  std::string deprecated;
+  for (const ApiEntry& e : api_entries()) {
+    const std::string signature = *e.signature ? "`" + cell_text(e.signature) + "`" : "";
+    if (e.deprecated)
+      deprecated += fmt::format("| `{}` | {} | {} |\n", e.name, signature, e.deprecated);
+    else
+      s += fmt::format("| `{}` | {} | {} |\n", e.name, signature, cell_text(e.doc));
+  }
+  s += "\n## Libraries\n\nPatterns that several of the program's rules look for, in Lua. Each is a "
+       "function: `local found = require \"gathered_weights\"(trace)`.\n";
+  for (const std::string& name : library_names()) s += library_section(name);
+  s += "\n## Deprecated\n\nThese work as before, and go with the next release. A note on standard "
+       "error names each rule of yours that uses one.\n\n| | | instead |\n|---|---|---|\n" +
+       deprecated;
+  s += "\n## Fields of rows\n\nWhat `sum`, `median`, `growth`, `group`, `top`, `keep`, `alike`, "
+       "`pair` and `gaps` take, and what a row of `top` has.\n\n| field | | of | "
        "|\n|---|---|---|---|\n";
   for (const FieldDoc& f : field_docs())
     s += fmt::format("| `{}` | {} | {} | {} |\n", f.name, f.is_number ? "number" : "text", f.rows,

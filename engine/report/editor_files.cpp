@@ -43,16 +43,6 @@ std::string plain(std::string name) {
   return name;
 }
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    out.emplace_back(text.substr(at, space - at));
-    at = space + 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string editor_stubs() {
@@ -63,6 +53,7 @@ std::string editor_stubs() {
   for (const ApiEntry& e : api_entries()) {
     if (is_plain_lua(e)) continue;
     s += fmt::format("\n--- {}\n--- {}\n", e.doc, e.signature);
+    if (e.deprecated) s += fmt::format("---@deprecated {}\n", e.deprecated);
     std::string names;
     for (const std::string& p : parameters(e.signature)) {
       s += fmt::format("---@param {} any\n", p);
@@ -78,7 +69,8 @@ std::string luacheck_configuration() {
   std::set<std::string> globals;
   std::map<std::string, std::set<std::string>> libraries;
   for (const ApiEntry& e : api_entries())
-    for (const std::string& name : words(e.name)) {
+    for (const std::string_view word : split(e.name, " ")) {
+      const std::string name(word);
       if (name.find(':') != name.npos) continue;
       const std::size_t dot = name.find('.');
       if (dot == name.npos)

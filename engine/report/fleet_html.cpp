@@ -85,7 +85,7 @@ std::string waits_section(const Fleet& fleet) {
                   {"Last in", true},
                   {"Late, of the " + fleet.unit.noun}});
   for (std::size_t i = 0; i < shown; ++i) {
-    const FleetRank& r = rank_of(fleet, fleet.stragglers[i]);
+    const FleetRank& r = rank_numbered(fleet, fleet.stragglers[i]);
     late.row({number_cell(r.rank), r.node, Cell::time(r.late_ns), Cell::share(r.last_fraction),
               Cell::raw(plain_bar(r.late_ns / fleet.step_ns, "worth"))});
   }
@@ -125,10 +125,8 @@ std::string finding_html(std::size_t number, const Finding& f, const Fleet& flee
       number, severity_html(f.severity, fmt::format("{}. {}", number, name_of(f.severity))),
       escaped(f.title));
   out += element("p", at_most(f.message));
-  if (f.recoverable_ns > 0)
-    out += element("p", fmt::format("Saves at most {} of the job's {} {} ({}).",
-                                    duration(f.recoverable_ns), duration(fleet.step_ns),
-                                    fleet.unit.noun, percent(f.recoverable_fraction)));
+  if (const std::string saves = fleet_saves_text(fleet, f); !saves.empty())
+    out += element("p", capitalized(saves) + '.');
   if (!f.follows_from.empty())
     out += element(
         "p", fmt::format("Follows from {}: its fix probably solves this as well.", f.follows_from));

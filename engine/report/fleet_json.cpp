@@ -1,7 +1,7 @@
 // A job's ranks as JSON (schemas/fleet.schema.json).
+#include "report/fleet_phrases.hpp"
 #include "report/json_parts.hpp"
 #include "report/report.hpp"
-#include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
@@ -24,56 +24,48 @@ Json rank_json(const FleetRank& r) {
           {"group", matched ? Json(r.group) : Json(nullptr)}};
 }
 
-Json finding_of_ranks_json(const FleetFinding& f) {
-  return {{"finding", finding_json(f.finding)},
+Json finding_of_ranks_json(const Fleet& fleet, const FleetFinding& f) {
+  return {{"finding", finding_json(f.finding, fleet_saves_text(fleet, f.finding))},
           {"ranks", f.ranks},
           {"looked", f.looked},
           {"worst_rank", f.worst},
           {"rank_quartiles_ns", quartiles_json(f.rank_ns)}};
 }
 
-const char* state_name(RuleOutcome::State state) {
-  switch (state) {
-    case RuleOutcome::State::looked: return "looked";
-    case RuleOutcome::State::not_checked: return "not_checked";
-    case RuleOutcome::State::not_recorded: return "not_recorded";
-    default: return "failed";
-  }
+Json findings_json(const Fleet& fleet, bool suppressed) {
+  Json list = Json::array();
+  for (const FleetFinding& f : fleet.findings)
+    if (f.suppressed == suppressed) list.push_back(finding_of_ranks_json(fleet, f));
+  return list;
 }
+
+Json node_json(const FleetNode& n) {
+  return {{"node", n.node}, {"ranks", n.ranks}, {"late", n.late}, {"late_ns", whole(n.late_ns)}};
+}
+
+Json fix_json(const FleetFix& f) {
+  return {
+      {"rule", f.rule}, {"fingerprint", f.fingerprint}, {"least_step_ns", whole(f.least_step_ns)}};
+}
+
+Json unlike_json(const Unlike& u) { return {{"what", u.what}, {"ranks", u.ranks}}; }
 
 // A row a rank, a column a cause.
 Json heat_map_json(const Fleet& fleet) {
-  Json rows = Json::array();
-  for (const FleetRank& r : fleet.ranks) {
-    Json row = Json::array();
-    for (const double ns : r.cause_ns) row.push_back(whole(ns));
-    rows.push_back(std::move(row));
-  }
-  return {{"causes", fleet.causes}, {"ns_per_step", rows}};
+  const auto row = [](const FleetRank& r) { return json_list(r.cause_ns, whole); };
+  return {{"causes", fleet.causes}, {"ns_per_step", json_list(fleet.ranks, row)}};
 }
 
 }  // namespace
 
 std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>& errors) {
-  Json ranks = Json::array(), account = Json::array(), nodes = Json::array(),
-       findings = Json::array(), suppressed = Json::array(), unlike = Json::array(),
-       plan = Json::array(), rules = Json::object();
-  for (const FleetRank& r : fleet.ranks) ranks.push_back(rank_json(r));
+  Json account = Json::array(), rules = Json::object();
   for (std::size_t c = 0; c < fleet.causes.size(); ++c)
-    account.push_back(
-        {{"cause", fleet.causes[c]}, {"quartiles_ns", quartiles_json(fleet.account[c])}});
-  for (const FleetNode& n : fleet.nodes)
-    nodes.push_back(
-        {{"node", n.node}, {"ranks", n.ranks}, {"late", n.late}, {"late_ns", whole(n.late_ns)}});
-  for (const FleetFinding& f : fleet.findings)
-    (f.suppressed ? suppressed : findings).push_back(finding_of_ranks_json(f));
-  for (const Unlike& u : fleet.unlike) unlike.push_back({{"what", u.what}, {"ranks", u.ranks}});
-  for (const FleetFix& f : fleet.plan)
-    plan.push_back({{"rule", f.rule},
-                    {"fingerprint", f.fingerprint},
-                    {"least_step_ns", whole(f.least_step_ns)}});
+    account.push_back({{"cause", fleet.causes[c]},
+                       {"label", cause_label(fleet.causes[c])},
+                       {"quartiles_ns", quartiles_json(fleet.account[c])}});
   for (const auto& [id, outcome] : fleet.rules)
-    rules[id] = {{"state", state_name(outcome.state)}, {"reason", or_null(outcome.reason)}};
+    rules[id] = {{"state", name_of(outcome.state)}, {"reason", or_null(outcome.reason)}};
   // Little indented, since a fleet has thousands of ranks.
   return Json{{"schema_version", 1},
               {"generator", generator()},
@@ -89,15 +81,15 @@ std::string render_fleet_json(const Fleet& fleet, const std::vector<std::string>
               {"clocks", fleet.clocks},
               {"groups", fleet.groups},
               {"stragglers", fleet.stragglers},
-              {"nodes", nodes},
+              {"nodes", json_list(fleet.nodes, node_json)},
               {"account", account},
-              {"plan", plan},
-              {"findings", findings},
-              {"suppressed", suppressed},
+              {"plan", json_list(fleet.plan, fix_json)},
+              {"findings", findings_json(fleet, false)},
+              {"suppressed", findings_json(fleet, true)},
               {"suppressions", suppressions_json(fleet.suppressions)},
-              {"unlike", unlike},
+              {"unlike", json_list(fleet.unlike, unlike_json)},
               {"rules", rules},
-              {"ranks", ranks},
+              {"ranks", json_list(fleet.ranks, rank_json)},
               {"heat_map", heat_map_json(fleet)}}
              .dump(1) +
          '\n';

@@ -8,16 +8,17 @@
 
 namespace gh {
 
+std::string fleet_saves_text(const Fleet& fleet, const Finding& f) {
+  if (f.recoverable_ns <= 0) return "";
+  return fmt::format("saves at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
+                     duration(fleet.step_ns), fleet.unit.noun, percent(f.recoverable_fraction));
+}
+
 std::string fleet_plan_note(const Fleet& fleet) {
   return fmt::format(
       "The slowest rank sets the job's {}, so a fix helps only down to the next slowest rank. How "
       "ranks will wait for each other after a fix is unknown.",
       fleet.unit.noun);
-}
-
-const FleetRank& rank_of(const Fleet& fleet, std::int64_t rank) {
-  return *std::find_if(fleet.ranks.begin(), fleet.ranks.end(),
-                       [&](const FleetRank& r) { return r.rank == rank; });
 }
 
 std::string on_node(const FleetRank& r) { return r.node.empty() ? "" : " on " + r.node; }
@@ -43,7 +44,7 @@ std::string fleet_count_text(const Fleet& fleet) {
 }
 
 std::string fleet_step_text(const Fleet& fleet) {
-  const FleetRank& slowest = rank_of(fleet, fleet.slowest);
+  const FleetRank& slowest = rank_numbered(fleet, fleet.slowest);
   if (slowest.group < 0 || !fleet.missing.empty())
     return fmt::format("The job's {} takes {}; how long ranks wait for each other is unknown",
                        fleet.unit.noun, duration(fleet.step_ns));

@@ -55,7 +55,7 @@ class FleetText {
     std::string out = title("Who waits for whom");
     out += "  " + wrapped(fleet_waits_text(fleet_), style_.width, 2) + '\n';
     for (std::size_t i = 0; i < fleet_.stragglers.size() && i < most_shown; ++i) {
-      const FleetRank& rank = rank_of(fleet_, fleet_.stragglers[i]);
+      const FleetRank& rank = rank_numbered(fleet_, fleet_.stragglers[i]);
       out += indented_line(fmt::format("rank {}{}: {} late {}, last in {} of the collectives",
                                        rank.rank, on_node(rank), duration(rank.late_ns),
                                        fleet_.unit.per, percent(rank.last_fraction)));
@@ -144,12 +144,8 @@ class FleetText {
   std::string finding(std::size_t number, const FleetFinding& of) const {
     const Finding& f = of.finding;
     FindingText out(style_);
-    std::string worth;
-    if (f.recoverable_ns > 0)
-      worth =
-          fmt::format(", saves at most {} of the job's {} {} ({})", duration(f.recoverable_ns),
-                      duration(fleet_.step_ns), fleet_.unit.noun, percent(f.recoverable_fraction));
-    out.title(number, f.severity, f.title + worth);
+    const std::string saves = fleet_saves_text(fleet_, f);
+    out.title(number, f.severity, f.title + (saves.empty() ? "" : ", " + saves));
     out.why(f);
     if (of.rank_ns.most > 0 && of.ranks.size() > 1 && f.subject != "ranks in turn")
       out.field("ranks", fmt::format("{} to {} {} each, {} in the middle",

@@ -33,10 +33,10 @@ std::string fleet_html(const FleetDocument& d, const TextStyle&) {
 }
 
 std::string facts_text(const FactsDocument& d, const TextStyle& style) {
-  return render_facts_text(d.analysis, d.facts, style);
+  return render_facts_text(d.analysis, d.facts, style, d.only);
 }
 std::string facts_json(const FactsDocument& d, const TextStyle&) {
-  return render_facts_json(d.analysis, d.facts);
+  return render_facts_json(d.analysis, d.facts, d.only);
 }
 std::string top_text_of(const TopDocument& d, const TextStyle& style) {
   return render_top_text(d.tops, style);

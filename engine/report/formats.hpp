@@ -41,6 +41,7 @@ extern const std::vector<Format<FleetDocument>> fleet_formats;
 struct FactsDocument {
   const Analysis& analysis;
   const Facts& facts;
+  const std::vector<std::string>& only;
 };
 extern const std::vector<Format<FactsDocument>> facts_formats;
 /// What `top` writes. `errors`: why other reports are missing.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/account.hpp"
 #include "base/text.hpp"
 #include "report/html_parts.hpp"
 
@@ -19,11 +18,10 @@ double clamped(double fraction) {
 }  // namespace
 
 std::vector<StackPart> stack_of(const CauseTimes& causes) {
-  double all = 0;
-  for (const auto& [cause, ns] : causes) all += ns;
+  const double all = std::max(sum_of(causes), 1.0);
   std::vector<StackPart> parts;
-  for (const auto& [cause, ns] : causes)
-    if (ns > 0) parts.push_back({cause_label(cause), activity_of(cause), ns / std::max(all, 1.0)});
+  for (const CauseTime& c : causes)
+    if (c.ns > 0) parts.push_back({cause_label(c.cause), activity_of(c.cause), c.ns / all});
   std::stable_sort(parts.begin(), parts.end(), [](const StackPart& x, const StackPart& y) {
     return x.activity != y.activity ? x.activity < y.activity : x.fraction > y.fraction;
   });

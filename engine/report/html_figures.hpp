@@ -9,11 +9,9 @@
 #include "base/spans.hpp"
 #include "base/unit_words.hpp"
 #include "report/activity.hpp"
+#include "report/cause_times.hpp"
 
 namespace gh {
-
-/// Causes of an account and the nanoseconds that each took.
-using CauseTimes = std::vector<std::pair<std::string, double>>;
 
 /// A part of a stacked bar.
 struct StackPart {

@@ -1,10 +1,8 @@
 #include "report/json_parts.hpp"
 
+#include "rules/finding_json.hpp"
+
 namespace gh {
-
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
 
 Json report_head(const Analysis& a) {
   return {{"path", a.trace.path},
@@ -14,18 +12,20 @@ Json report_head(const Analysis& a) {
           {"environment_variables", a.trace.environment_variables}};
 }
 
-Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions) {
-  Json list = Json::array();
-  for (const auto& [s, state] : suppressions)
-    list.push_back({{"rule", s.rule},
-                    {"subject", s.subject},
-                    {"reason", s.reason},
-                    {"until", or_null(s.until)},
-                    {"where", s.where},
-                    {"state", name_of(state)}});
-  return list;
+Json finding_json(const Finding& f, const std::string& saves) {
+  Json json = finding_json(f);
+  json["fix"] = short_fix(f);
+  json["saves"] = saves;
+  return json;
 }
 
-std::string generator() { return std::string("gh-advise ") + GH_ADVISE_VERSION; }
+Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions) {
+  return json_list(suppressions, [](const auto& one) -> Json {
+    const auto& [s, state] = one;
+    return {{"rule", s.rule},     {"subject", s.subject},
+            {"reason", s.reason}, {"until", or_null(s.until)},
+            {"where", s.where},   {"state", name_of(state)}};
+  });
+}
 
 }  // namespace gh

@@ -10,20 +10,16 @@
 
 namespace gh {
 
-/// A field that does not apply is null.
-Json or_null(const std::string& text);
-Json or_null(const std::optional<double>& number);
-
 /// The report that a document is of: path, format, producer, schema.
 Json report_head(const Analysis& analysis);
 
+/// A finding (schemas/report.schema.json): what to do in a few words, and `saves`, what that saves.
+Json finding_json(const Finding& finding, const std::string& saves);
+
 /// Of what `check` and `top` write. It grows when a field is taken away or changes its meaning.
-inline constexpr int reports_schema_version = 2;
+inline constexpr int reports_schema_version = 3;
 
 /// The configuration's suppressions and what became of each.
 Json suppressions_json(const std::vector<std::pair<Suppression, SuppressionState>>& suppressions);
-
-/// "gh-advise 0.1.0"
-std::string generator();
 
 }  // namespace gh

@@ -8,9 +8,11 @@
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
 #include "analysis/roofline.hpp"
+#include "report/cause_times.hpp"
 #include "report/layout.hpp"
 #include "report/suppressed.hpp"
 #include "report/top.hpp"
+#include "report/verdict.hpp"
 
 namespace gh {
 namespace {
@@ -44,14 +46,9 @@ constexpr double unexplained_share = 0.15;
 
 // The cause of the account, compute aside, that takes most of the time.
 std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& step) {
-  std::pair<std::string, double> largest{"", 0};
-  for (std::size_t c = 0; c < a.account.causes.size(); ++c) {
-    if (a.account.kinds[c].computes() || a.total_ns() == 0) continue;
-    const std::string& cause = a.account.causes[c];
-    const double share = step.total_ns(a, cause) / step.total_ns(a);
-    if (share > largest.second) largest = {cause, share};
-  }
-  return largest;
+  for (const AccountLine& line : account_lines(a, step))
+    if (!Cause(line.cause).computes() && !line.cause.empty()) return {line.cause, line.fraction};
+  return {"", 0};
 }
 
 // Of how much the replay is, where it is not of all.
@@ -195,6 +192,12 @@ std::string privacy_text(const Analysis& a) {
       plural(a.trace.environment_variables, "environment variable"), a.trace.path);
 }
 
+std::string class_label(const std::string& kernel_class) {
+  return cause_label(cause_name(kernel_class)).substr(std::string_view("compute: ").size());
+}
+
+std::string path_title(const UnitWords& unit) { return fmt::format("What {} waits for", unit.a); }
+
 std::string path_label(PathItem::Kind kind, const std::string& name) {
   switch (kind) {
     case PathItem::Kind::compute: return cause_label(cause_name(name));
@@ -210,13 +213,28 @@ std::string path_label(PathItem::Kind kind, const std::string& name) {
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
       return "waiting for other work, before " +
-             (name == "h2d" || name == "d2h" ? "copies" : cause_label(name));
+             (name == "h2d" || name == "d2h" ? "copies" : class_label(name));
     case PathItem::Kind::call: return "host: in " + name;
     case PathItem::Kind::host:
       return name.empty() ? "host: between calls, in no range" : "host: " + name;
     case PathItem::Kind::rest: return "all else";
     default: return "not recorded";
   }
+}
+
+PathLines path_lines(const Path& path, double least_share) {
+  PathLines out;
+  const double step_ns = path.step_ns();
+  for (const PathItem& item : path.items) {
+    const double ns = path.step_ns(item), fraction = ns / step_ns;
+    if (fraction >= least_share) {
+      out.lines.push_back({path_label(item.kind, item.name), ns, fraction, &item});
+    } else {
+      out.small_ns += ns;
+      ++out.small_count;
+    }
+  }
+  return out;
 }
 
 std::string path_device(const Analysis& a, const PathItem& i) {
@@ -248,8 +266,7 @@ std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
   return fmt::format(
       "The kernel that takes most is {} ({}): {} of the kernels' time, {} of the {}, {:.{}f} "
       "time{} {}, {} each.",
-      shortened(kernel_label(a.trace.names[hottest->name]), 80),
-      cause_label(cause_name(kernel_class)).substr(std::string_view("compute: ").size()),
+      shortened(kernel_label(a.trace.names[hottest->name]), 80), class_label(kernel_class),
       percent(hottest->of_kernels), percent(step.share(hottest->of_window)), a.words().noun,
       launches, launches == std::floor(launches) ? 0 : 1, launches == 1 ? "" : "s", a.words().per,
       duration(static_cast<double>(hottest->ns) / static_cast<double>(hottest->count)));
@@ -264,6 +281,22 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
       text += fmt::format(" MFU {} is {}.", percent(step.share(*mfu)), verdict);
   }
   return text;
+}
+
+const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
+
+std::string saving_text(const Finding& f, Ns saved_ns, const UnitWords& unit) {
+  if (saved_ns <= 0) return "";
+  return fmt::format("saves {} {} {}", about(f), duration(saved_ns),
+                     f.of_window ? "of the window" : unit.per);
+}
+
+std::string whole_text(const Analysis& a, Ns step_ns) {
+  return fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(step_ns), a.words().noun);
+}
+
+std::string doubt_text(const Finding& f) {
+  return f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
 }
 
 std::string prediction_text(const Finding& f) {
@@ -305,19 +338,6 @@ std::string sharing_text(const Finding& f, const Report& report) {
                      rules.size() == 1 ? "is" : "are");
 }
 
-std::vector<std::vector<std::string>> fix_numbers(const Report& report) {
-  std::vector<std::vector<std::string>> all;
-  std::vector<std::string> made;
-  for (const Plan::Fix& fix : report.plan->fixes) {
-    const auto at =
-        std::find_if(report.findings.begin(), report.findings.end(),
-                     [&](const Finding& f) { return f.fingerprint == fix.fingerprint; });
-    made.push_back(std::to_string(at - report.findings.begin() + 1));
-    all.push_back(made);
-  }
-  return all;
-}
-
 std::string step_text(const Plan& p, const Prediction& s) {
   return duration(s.step_ns) +
          (p.items > 0 ? fmt::format(" ({:.0f} {}/s)",
@@ -334,9 +354,8 @@ std::vector<std::string> plan_notes(const Report& report) {
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
     notes.push_back(sample);
   std::vector<std::string> masked;
-  const auto numbers = fix_numbers(report);
-  for (std::size_t i = 0; i < p.fixes.size(); ++i)
-    if (p.fixes[i].masked) masked.push_back(numbers[i].back());
+  for (const PlanLine& line : plan_lines(report))
+    if (line.masked) masked.push_back(std::to_string(line.number));
   if (!masked.empty())
     notes.push_back(fmt::format("{} only once the fixes above {} are made.",
                                 masked.size() == 1 ? fmt::format("Fix {} matters", listed(masked))
@@ -361,7 +380,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
           false};
 }
 
-std::vector<std::string> not_checked_text(const Report& report) {
+std::vector<std::string> not_checked_text(const Report& report, bool mark_code) {
   // Rules that lack the same thing are named together.
   std::vector<std::pair<NotChecked, std::string>> lacking;
   for (const NotChecked& n : report.not_checked) {
@@ -377,10 +396,12 @@ std::vector<std::string> not_checked_text(const Report& report) {
   for (const auto& [n, ids] : lacking) {
     std::string line =
         fmt::format("{}: {}.", ids, n.reason.substr(0, n.reason.find_last_not_of('.') + 1));
-    if (!n.record_with.empty())
-      line +=
-          fmt::format(" Record with: {}{}",
-                      n.record_with.starts_with("torch.") ? "" : "nsys profile ", n.record_with);
+    if (!n.record_with.empty()) {
+      std::string with = mark_code ? n.marked_record_with : n.record_with;
+      if (!n.record_with.starts_with("torch."))
+        with.insert(with.starts_with('`') ? 1 : 0, "nsys profile ");
+      line += " Record with: " + with;
+    }
     lines.push_back(line);
   }
   return lines;

@@ -43,11 +43,31 @@ std::vector<std::string> side_notes(const Analysis& analysis, const StepTime& st
 /// That the report holds environment variables, and how to get rid of them; "" where it holds none.
 std::string privacy_text(const Analysis& analysis);
 
+/// A class of kernels: "gemm_tf32" -> "GEMM, TF32".
+std::string class_label(const std::string& kernel_class);
+
+/// "What a step waits for"
+std::string path_title(const UnitWords& unit);
+
 /// "compute: GEMM, TF32", "host: forward", "in cudaStreamSynchronize"
 std::string path_label(PathItem::Kind kind, const std::string& name);
 
 /// Of several devices, the one on which most of it lies: "device 1: 92 %"; "" of one.
 std::string path_device(const Analysis& analysis, const PathItem& item);
+
+/// What a step waits for, what takes most first.
+struct PathLine {
+  std::string label;
+  double ns = 0;                   ///< of a step
+  double fraction = 0;             ///< of the step
+  const PathItem* item = nullptr;  ///< that it is
+};
+struct PathLines {
+  std::vector<PathLine> lines;  ///< that take at least the share asked for
+  double small_ns = 0;          ///< of the others, together
+  std::size_t small_count = 0;
+};
+PathLines path_lines(const Path& path, double least_share);
 
 /// The share of a step in which the GPU works, all devices together.
 double busy_share(const Analysis& analysis, const StepTime& step);
@@ -61,6 +81,18 @@ std::string bound_verdict_text(const Analysis& analysis, const StepTime& step);
 /// step, 12 times a step, 1.2 ms each"; "" where none takes a twentieth of the devices' time.
 std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 
+/// "about", or "at most" of a saving that is a limit.
+const char* about(const Finding& finding);
+
+/// "saves about 113.3 ms a step"; "" where there is nothing to save.
+std::string saving_text(const Finding& finding, Ns saved_ns, const UnitWords& unit);
+
+/// What savings are parts of: "each 160.1 ms step", "the 1594 ms window".
+std::string whole_text(const Analysis& analysis, Ns step_ns);
+
+/// What follows the message of a finding that is not sure: " (low confidence)"; else "".
+std::string doubt_text(const Finding& finding);
+
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
 
@@ -70,10 +102,6 @@ std::string concerned_layers_text(const Finding& finding);
 
 /// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
 std::string sharing_text(const Finding& finding, const Report& report);
-
-/// The numbers, as findings are counted from 1, of the fixes of a plan up to each of them: {"1"},
-/// {"1", "2"}, ...
-std::vector<std::vector<std::string>> fix_numbers(const Report& report);
 
 /// "160.1 ms (12345 tokens/s)".
 std::string step_text(const Plan& plan, const Prediction& step);
@@ -92,7 +120,7 @@ Quiet quiet_text(const Analysis& analysis, const Report& report);
 
 /// Rules that could not look, with what they lack: "a, b: needs samples: ... Record with: nsys
 /// profile ...".
-std::vector<std::string> not_checked_text(const Report& report);
+std::vector<std::string> not_checked_text(const Report& report, bool mark_code = false);
 
 /// "um-stall, subject: reason, until 2026-12-31 (gh-advise.toml:3)".
 std::string suppressed_text(const Suppression& suppression);

@@ -35,9 +35,12 @@ std::string render_trace(const Analysis& analysis, const Report& report);
 std::string render_html(const Analysis& analysis, const Report& report,
                         const std::vector<Rule>& rules);
 
-/// All facts with units and documentation, as a table or as JSON.
-std::string render_facts_text(const Analysis& analysis, const Facts& facts, const TextStyle& style);
-std::string render_facts_json(const Analysis& analysis, const Facts& facts);
+/// Facts with units and documentation, as a table or as JSON: all, or those that `only` names
+/// (Facts::chosen).
+std::string render_facts_text(const Analysis& analysis, const Facts& facts, const TextStyle& style,
+                              const std::vector<std::string>& only = {});
+std::string render_facts_json(const Analysis& analysis, const Facts& facts,
+                              const std::vector<std::string>& only = {});
 
 /// The rules as a table or as JSON, and one rule's documentation.
 std::string render_rules_text(const std::vector<Rule>& rules, const TextStyle& style);

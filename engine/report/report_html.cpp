@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/profile.hpp"
+#include "report/cause_times.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/prose.hpp"
@@ -26,15 +27,29 @@ constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64, 200, 1'0
 std::string first_advice(const ReportVerdict& verdict, const Report& report) {
   if (!verdict.trouble || report.findings.empty() || report.findings.front().advice.empty())
     return "";
-  const std::string& advice = report.findings.front().advice.front();
-  return verdict.first.find(advice) == verdict.first.npos ? prose_paragraph(shortened(advice, 600))
-                                                          : "";
+  const Finding& first = report.findings.front();
+  return verdict.first.find(first.advice.front()) == verdict.first.npos
+             ? prose_paragraph(shortened_sentence(marked_advice(first).front(), 600))
+             : "";
+}
+
+// The verdict's first step with its code marked, wherever it comes from.
+std::string first_step(const ReportVerdict& verdict, const Report& report) {
+  std::vector<std::string> sources = not_checked_text(report, true);
+  for (const Finding& f : report.findings) {
+    if (!f.advice.empty()) sources.push_back(marked_advice(f).front());
+    sources.push_back(marked_short_fix(f));
+  }
+  for (const std::string& marked : sources)
+    if (std::string step = with_code_marked(verdict.first, marked); step != verdict.first)
+      return step;
+  return verdict.first;
 }
 
 // What to do, before everything else.
 std::string first_fix(const ReportVerdict& verdict, const Report& report) {
   if (verdict.first.empty()) return "";
-  return "<p class=first>" + prose_html(shortened(verdict.first, 400)) +
+  return "<p class=first>" + prose_html(shortened_sentence(first_step(verdict, report), 400)) +
          (report.findings.empty() ? ""
                                   : " <span class=faint>(<a href=\"#finding-1\">why</a>)</span>") +
          "</p>\n" + first_advice(verdict, report);
@@ -76,11 +91,9 @@ std::string html_of(const ReportPage& page) {
       element("h1", page.cut(verdict.what)) + '\n' + first_fix(verdict, page.report) + where(page) +
       "</header>\n" + search_field + "<main>\n";
   body += section("plan", "What to fix first", plan_section(page));
-  body += section("account",
-                  a.has_steps() ? fmt::format("Where {} goes", a.words().a) : "Where the time goes",
-                  account_section(page));
+  body += section("account", account_title(a.words()), account_section(page));
   body += section("devices", "Device by device", devices_section(page));
-  body += section("path", fmt::format("What {} waits for", a.words().a), path_section(page));
+  body += section("path", path_title(a.words()), path_section(page));
   body += section("overview", "The whole window", overview);
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
@@ -101,7 +114,7 @@ std::string html_of(const ReportPage& page) {
 }  // namespace
 
 std::string ReportPage::cut(const std::string& text, std::size_t most) const {
-  return shortened(text, std::min(allowed.text, most));
+  return shortened_sentence(text, std::min(allowed.text, most));
 }
 
 std::size_t ReportPage::findings_shown() const {

@@ -157,12 +157,9 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
       "id=finding-{0}-title>{0}. {1}: {2} <code class=faint>{3}</code></h3>\n",
       finding + 1, severity_html(f.severity), escaped(page.cut(f.title)), escaped(f.rule));
   if (const std::string savings = savings_text(f, page.report); !savings.empty())
-    out += fmt::format("<p>Saves <strong>{}</strong> of {} {} {}</p>", escaped(savings),
-                       page.analysis.has_steps() ? "each" : "the", duration(f.step_ns),
-                       page.analysis.words().noun);
-  const std::string doubt =
-      f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
-  out += prose_paragraph(page.cut(f.message) + doubt, false);
+    out += fmt::format("<p>Saves <strong>{}</strong> of {}</p>", escaped(savings),
+                       whole_text(page.analysis, f.step_ns));
+  out += prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt_text(f), false);
   if (const std::string text = concerned_layers_text(f); !text.empty())
     out += element("p", "In " + page.cut(text) + '.');
   if (const std::string text = prediction_text(f); !text.empty())
@@ -174,14 +171,14 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
         "p", fmt::format("Follows from {}: that fix probably cures this as well.", f.follows_from));
   std::vector<std::string> advice;
   for (std::size_t i = 0; i < f.advice.size() && i < most_advice; ++i)
-    advice.push_back(page.cut(f.advice[i], 600));
+    advice.push_back(page.cut(marked_advice(f)[i], 600));
   if (!advice.empty()) out += "<h4>What to do</h4>" + prose_list(advice, "fix");
   return out;
 }
 
 // Rules that could not look, with what to record for them.
 std::string not_checked_html(const ReportPage& page) {
-  std::vector<std::string> lines = not_checked_text(page.report);
+  std::vector<std::string> lines = not_checked_text(page.report, true);
   if (lines.size() > most_rule_lines) lines.resize(most_rule_lines);
   std::string out = "<ul>";
   for (const std::string& line : lines)

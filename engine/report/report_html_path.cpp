@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -78,14 +77,14 @@ class FindingsOfPath {
   void look_at(const Finding& f, std::size_t number, const Path& path) {
     std::map<ItemKey, Ns> changed;
     for (const Change& c : f.changes) {
-      const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-      for (const Row row : c.rows) {
-        const auto& on_path = of_calls ? on_path_calls_ : on_path_ops_;
-        if (const auto at = on_path.find(row); at != on_path.end())
-          changed[of_calls ? ItemKey{PathItem::Kind::call, a_.trace.names[a_.trace.calls.name[row]]}
-                           : item_of(a_, row)] += at->second;
-        if (!of_calls && c.kind != Change::Kind::scale && c.kind != Change::Kind::shorten)
-          if (const auto at = latency_of_op_.find(row); at != latency_of_op_.end())
+      for (const Row call : calls_of(c))
+        if (const auto at = on_path_calls_.find(call); at != on_path_calls_.end())
+          changed[{PathItem::Kind::call, a_.trace.names[a_.trace.calls.name[call]]}] += at->second;
+      for (const Row op : ops_of(c)) {
+        if (const auto at = on_path_ops_.find(op); at != on_path_ops_.end())
+          changed[item_of(a_, op)] += at->second;
+        if (!is_one_of<change::Scale, change::Shorten>(c))
+          if (const auto at = latency_of_op_.find(op); at != latency_of_op_.end())
             changed[{PathItem::Kind::launch_latency, ""}] += at->second;
       }
     }
@@ -104,7 +103,7 @@ class FindingsOfPath {
         item.kind == PathItem::Kind::rest || item.longest.length() == 0)
       return false;
     for (const Change& c : f.changes)
-      for (const HostSpan& h : c.host)
+      for (const HostSpan& h : host_of(c))
         if (is_about(h.span, item.longest)) return true;
     return std::any_of(f.evidence.begin(), f.evidence.end(),
                        [&](const Evidence& e) { return is_about(e.span, item.longest); });
@@ -129,16 +128,16 @@ Activity activity_of_item(const PathItem& item) {
 }
 
 std::string legend_of_path(const std::vector<StackPart>& parts) {
-  static constexpr std::array meanings{
-      std::pair(Activity::products, "matrix products"),
-      std::pair(Activity::attention, "fused attention"),
-      std::pair(Activity::kernels, "other GPU work"),
-      std::pair(Activity::communication, "communication"),
-      std::pair(Activity::copy, "copies"),
-      std::pair(Activity::idle_launch, "launch latency"),
-      std::pair(Activity::call, "CUDA calls"),
-      std::pair(Activity::range, "the host's own work"),
-      std::pair(Activity::idle_other, "gaps and what nothing recorded explains")};
+  const std::vector<std::pair<Activity, std::string>> meanings{
+      {Activity::products, label_of(Activity::products)},
+      {Activity::attention, label_of(Activity::attention)},
+      {Activity::kernels, label_of(Activity::kernels)},
+      {Activity::communication, path_label(PathItem::Kind::communication, "")},
+      {Activity::copy, "copies"},
+      {Activity::idle_launch, path_label(PathItem::Kind::launch_latency, "")},
+      {Activity::call, "CUDA calls"},
+      {Activity::range, "the host's own work"},
+      {Activity::idle_other, "gaps and what nothing recorded explains"}};
   std::string out = "<ul class=legend aria-label=\"Colours\">";
   for (const auto& [activity, meaning] : meanings)
     if (std::any_of(parts.begin(), parts.end(),
@@ -164,35 +163,27 @@ std::string path_section(const ReportPage& page) {
   table.searched_as("");
   table.becomes_lines();
   std::vector<StackPart> parts;
-  double small_ns = 0;
-  std::size_t small_count = 0;
   const auto add = [&](const std::string& name, double ns, const std::string& links) {
     const double share = ns / step_ns;
     table.row({name, Cell(duration(ns), ns), Cell::share(share),
                Cell::raw(plain_bar(share, "worth"), share), Cell::raw(links)});
   };
-  for (const PathItem& item : p.items) {
-    const double share = p.step_ns(item) / step_ns;
-    const std::string label = path_label(item.kind, item.name);
-    if (share < least_path_share) {
-      small_ns += p.step_ns(item);
-      ++small_count;
-      continue;
-    }
-    parts.push_back({page.cut(label), activity_of_item(item), share});
-    std::string name = label;
-    if (const std::string device = path_device(a, item); !device.empty())
+  const PathLines path = path_lines(p, least_path_share);
+  for (const PathLine& line : path.lines) {
+    parts.push_back({page.cut(line.label), activity_of_item(*line.item), line.fraction});
+    std::string name = line.label;
+    if (const std::string device = path_device(a, *line.item); !device.empty())
       name += fmt::format(" ({})", device);
     std::string links;
-    for (const std::size_t number : findings.of(item))
+    for (const std::size_t number : findings.of(*line.item))
       links +=
           fmt::format("{}<a href=\"#finding-{}\">{}. {}</a>", links.empty() ? "" : "<br>", number,
                       number, escaped(page.cut(page.report.findings[number - 1].title, 60)));
-    add(page.cut(name), p.step_ns(item), links);
+    add(page.cut(name), line.ns, links);
   }
-  if (small_count > 0)
-    add(fmt::format("{} more, below {} each", small_count, percent(least_path_share)), small_ns,
-        "");
+  if (path.small_count > 0)
+    add(fmt::format("{} more, below {} each", path.small_count, percent(least_path_share)),
+        path.small_ns, "");
   return remark(fmt::format("Each moment of {} is put down to the one thing that held it up then. "
                             "Only what is listed here makes {} shorter.",
                             a.words().a, a.words().is_window() ? "it" : "the " + a.words().noun)) +

@@ -16,37 +16,9 @@ using Cell = HtmlTable::Cell;
 
 constexpr std::size_t most_strips = 16, most_device_columns = 8;
 
-// Without the profiler, all steps together.
-CauseTimes times_of(const ReportPage& page, const DeviceAccount& device) {
-  const Account& account = page.analysis.account;
-  CauseTimes causes;
-  for (std::size_t c = 0; c < account.causes.size(); ++c) {
-    double ns = 0;
-    for (const auto& step : device.step_ns) ns += static_cast<double>(step[c]);
-    causes.emplace_back(account.causes[c], page.report.step.of(account.causes[c]) * ns);
-  }
-  return causes;
-}
-
-// Over all devices.
-CauseTimes times_of(const ReportPage& page) {
-  CauseTimes causes;
-  for (const std::string& cause : page.analysis.account.causes)
-    causes.emplace_back(cause, page.report.step.total_ns(page.analysis, cause));
-  return causes;
-}
-
-double sum_of(const CauseTimes& causes) {
-  double ns = 0;
-  for (const auto& [cause, of_cause] : causes) ns += of_cause;
-  return ns;
-}
-
-// The time of one cause among them; 0 where it is not.
-double time_of(const CauseTimes& causes, const std::string& cause) {
-  const auto at =
-      std::find_if(causes.begin(), causes.end(), [&](const auto& c) { return c.first == cause; });
-  return at == causes.end() ? 0 : at->second;
+CauseTimes times_of(const ReportPage& page, std::size_t device) {
+  const Analysis& a = page.analysis;
+  return cause_times(a, page.report.step, a.account.devices[device]);
 }
 
 std::string more_devices(std::size_t count, const char* what) {
@@ -111,7 +83,7 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
   for (std::size_t d = 0; d < apart; ++d) {
     columns.push_back(
         {fmt::format("Device {}", a.trace.devices[a.devices[d].device].ordinal), true});
-    of_devices.push_back(times_of(page, a.account.devices[d]));
+    of_devices.push_back(times_of(page, d));
   }
   columns.push_back({"Share, drawn"});
 
@@ -119,9 +91,9 @@ HtmlTable account_table(const ReportPage& page, CauseTimes causes) {
                               a.has_steps() ? "every " + a.words().noun : "the window"),
                   columns);
   std::stable_sort(causes.begin(), causes.end(),
-                   [](const auto& x, const auto& y) { return x.second > y.second; });
+                   [](const CauseTime& x, const CauseTime& y) { return x.ns > y.ns; });
   const double all_ns = page.report.step.total_ns(a);
-  for (const auto& [cause, ns] : causes) {
+  for (const auto& [cause, ns, recorded_ns] : causes) {
     if (ns <= 0) continue;
     const double share = ns / all_ns;
     std::vector<Cell> cells{cause_label(cause), Cell(duration(ns / page.steps()), ns),
@@ -150,7 +122,7 @@ std::string account_section(const ReportPage& page) {
   const Analysis& a = page.analysis;
   if (a.total_ns() == 0) return "";
   const bool several = a.devices.size() > 1;
-  const CauseTimes causes = times_of(page);
+  const CauseTimes causes = cause_times(a, page.report.step);
   const std::vector<StackPart> parts = stack_of(causes);
   const std::string what = a.has_steps() ? "the mean " + a.words().noun : "all of it";
   std::string out =
@@ -173,7 +145,7 @@ std::string devices_section(const ReportPage& page) {
   std::vector<double> means_ns;
   double longest_ns = 1;
   for (std::size_t d = 0; d < shown; ++d) {
-    times.push_back(times_of(page, a.account.devices[d]));
+    times.push_back(times_of(page, d));
     means_ns.push_back(sum_of(times[d]) /
                        static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1)));
     longest_ns = std::max(longest_ns, means_ns.back());
@@ -196,8 +168,8 @@ std::string devices_section(const ReportPage& page) {
     const auto steps = static_cast<double>(std::max<std::size_t>(a.devices[d].steps.size(), 1));
     const double all_ns = std::max(sum_of(times[d]), 1.0);
     double idle_ns = 0;
-    for (const auto& [cause, ns] : times[d])
-      if (Cause(cause).is_idle()) idle_ns += ns;
+    for (const CauseTime& c : times[d])
+      if (Cause(c.cause).is_idle()) idle_ns += c.ns;
     const std::string label = row_label(a, d);
     std::vector<Cell> cells{page.cut(label, 200), Cell::time(means_ns[d]),
                             Cell::share(1 - idle_ns / all_ns),

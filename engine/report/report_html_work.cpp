@@ -62,7 +62,7 @@ std::string kernel_classes(const ReportPage& page, const KernelSums& sums) {
        {"Share, drawn"}});
   const double steps = page.steps();
   for (const auto& [kernel_class, s] : costliest)
-    table.row({cause_label(cause_name(kernel_class)).substr(9), Cell(duration(s.ns / steps), s.ns),
+    table.row({class_label(kernel_class), Cell(duration(s.ns / steps), s.ns),
                Cell::share(s.ns / sums.ns), Cell(fmt::format("{:.1f}", s.count / steps), s.count),
                Cell::time(s.ns / s.count),
                Cell::raw(plain_bar(s.ns / sums.ns, name_of(activity_of_kernels(kernel_class))))});
@@ -120,11 +120,11 @@ Top costliest(const ReportPage& page, std::vector<std::string> tables) {
 std::string no_ranges_text(const Analysis& a) {
   return a.trace.format == "PyTorch profiler trace"
              ? "No ranges were recorded. To see where a step's time goes by phase and module, put "
-               "torch.profiler.record_function(\"forward\") around parts of the step, or record "
-               "with torch.profiler.profile(with_stack=True)."
+               "`torch.profiler.record_function(\"forward\")` around parts of the step, or record "
+               "with `torch.profiler.profile(with_stack=True)`."
              : "No ranges were recorded. To see where a step's time goes by phase and module, put "
-               "torch.cuda.nvtx.range(\"forward\") or nvtxRangePush and nvtxRangePop around parts "
-               "of the step, and record with nsys profile --trace=cuda,nvtx.";
+               "`torch.cuda.nvtx.range(\"forward\")` or `nvtxRangePush` and `nvtxRangePop` around "
+               "parts of the step, and record with `nsys profile --trace=cuda,nvtx`.";
 }
 
 const char* kind_of_node(RangeNode::Of of) {

@@ -5,39 +5,28 @@
 #include <cmath>
 
 #include "analysis/roofline.hpp"
+#include "report/cause_times.hpp"
 #include "report/json_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "report/verdict.hpp"
 #include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
 
-using Devices = std::vector<const DeviceAccount*>;
-
-// The account of some devices together, as recorded and of a step without the profiler.
-Json account_json(const Account& account, const StepTime& step, const Devices& devices) {
-  std::vector<Ns> sums(account.causes.size());
-  double all_ns = 0, steps = 0;
-  std::vector<double> weight;
-  for (const std::string& cause : account.causes) weight.push_back(step.of(cause));
-  for (const DeviceAccount* d : devices)
-    for (const auto& of_step : d->step_ns) {
-      ++steps;
-      for (std::size_t c = 0; c < sums.size(); ++c) {
-        sums[c] += of_step[c];
-        all_ns += weight[c] * static_cast<double>(of_step[c]);
-      }
-    }
+// An account over so many steps, as recorded and of a step without the profiler.
+Json account_json(const CauseTimes& causes, std::int64_t step_count) {
+  const double all_ns = std::max(sum_of(causes), 1.0),
+               steps = static_cast<double>(std::max<std::int64_t>(step_count, 1));
   Json list = Json::array();
-  for (std::size_t c = 0; c < sums.size(); ++c)
-    if (sums[c] > 0) {
-      const double ns = weight[c] * static_cast<double>(sums[c]);
-      list.push_back({{"cause", account.causes[c]},
-                      {"ns", sums[c]},
-                      {"ns_per_step", static_cast<Ns>(std::llround(ns / std::max(steps, 1.0)))},
-                      {"fraction", ns / std::max(all_ns, 1.0)}});
-    }
+  for (const CauseTime& c : causes)
+    if (c.recorded_ns > 0)
+      list.push_back({{"cause", c.cause},
+                      {"label", cause_label(c.cause)},
+                      {"ns", c.recorded_ns},
+                      {"ns_per_step", static_cast<Ns>(std::llround(c.ns / steps))},
+                      {"fraction", c.ns / all_ns}});
   return list;
 }
 
@@ -110,7 +99,8 @@ Json device_json(const Analysis& a, const StepTime& step, std::size_t device) {
           {"memory_bytes", d.memory_bytes > 0 ? Json(d.memory_bytes) : Json(nullptr)},
           {"window_ns", window_ns(steps)},
           {"steps", steps_json(steps)},
-          {"account", account_json(a.account, step, {&a.account.devices[device]})}};
+          {"account", account_json(cause_times(a, step, a.account.devices[device]),
+                                   static_cast<std::int64_t>(steps.steps.size()))}};
 }
 
 // What binds a step; null without GPU work.
@@ -136,6 +126,7 @@ Json path_json(const Analysis& a, const Report& report) {
       by_device.push_back(static_cast<Ns>(of_step * static_cast<double>(ns)));
     items.push_back({{"kind", name_of(i.kind)},
                      {"name", or_null(i.name)},
+                     {"label", path_label(i.kind, i.name)},
                      {"ns_per_step", static_cast<Ns>(p.step_ns(i))},
                      {"fraction", p.step_ns(i) / step_ns},
                      {"ns_by_device", by_device},
@@ -143,6 +134,7 @@ Json path_json(const Analysis& a, const Report& report) {
                      {"longest", {{"start_ns", i.longest.start}, {"end_ns", i.longest.end}}}});
   }
   return {{"of", a.has_steps() ? "step" : "window"},
+          {"title", path_title(a.words())},
           {"step_ns", std::llround(step_ns)},
           {"items", items}};
 }
@@ -160,19 +152,52 @@ Json program_json(const ProgramKind& program) {
   return {{"framework", framework}, {"runners", runners}, {"task", task}, {"evidence", evidence}};
 }
 
-Json findings_json(const std::vector<Finding>& findings) {
+Json findings_json(const std::vector<Finding>& findings, const Report& report) {
   Json list = Json::array();
-  for (const Finding& f : findings) list.push_back(finding_json(f));
+  for (const Finding& f : findings) list.push_back(finding_json(f, saves_text(f, report)));
   return list;
+}
+
+Json account_summary(const Analysis& a, const StepTime& step) {
+  Json lines = Json::array();
+  for (const AccountLine& line : account_lines(a, step))
+    lines.push_back({{"cause", or_null(line.cause)},
+                     {"label", line.label},
+                     {"time", duration(line.ns)},
+                     {"share", percent(line.fraction)},
+                     {"fraction", line.fraction}});
+  return {{"title", account_title(a.words())}, {"lines", lines}};
+}
+
+Json plan_summary(const Analysis& a, const Report& report) {
+  const std::vector<PlanLine> plan = plan_lines(report);
+  if (plan.empty()) return nullptr;
+  Json lines = Json::array();
+  for (const PlanLine& line : plan)
+    lines.push_back({{"finding", line.number},
+                     {"fix", line.fix},
+                     {"before", duration(line.before_ns)},
+                     {"after", duration(line.after_ns)},
+                     {"speedup", speedup(line.before_ns, line.after_ns)}});
+  return {
+      {"title", plan_title(*report.plan)}, {"lines", lines}, {"total", plan_total_text(a, report)}};
+}
+
+// What the text says first, in its words.
+Json summary_json(const Analysis& a, const Report& report) {
+  const ReportVerdict verdict = verdict_of(a, report);
+  return {{"verdict", verdict.what},
+          {"first_fix", verdict.first},
+          {"trouble", verdict.trouble},
+          {"account", account_summary(a, report.step)},
+          {"plan", plan_summary(a, report)}};
 }
 
 Json report_json(const Analysis& a, const Report& report) {
   Json devices = Json::array();
-  Devices accounts;
   Ns window = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     devices.push_back(device_json(a, report.step, d));
-    accounts.push_back(&a.account.devices[d]);
     window += window_ns(a.devices[d]);
   }
   Json not_checked = Json::array(), failed = Json::array();
@@ -183,20 +208,21 @@ Json report_json(const Analysis& a, const Report& report) {
   return {{"schema_version", reports_schema_version},
           {"generator", generator()},
           {"report", report_head(a)},
+          {"summary", summary_json(a, report)},
           {"program", program_json(a.program)},
           {"devices", devices},
           {"window_ns", window},
           {"unit", unit_json(a)},
           {"steps", steps_json(a, report.step)},
-          {"account", account_json(a.account, report.step, accounts)},
+          {"account", account_json(cause_times(a, report.step), a.step_count())},
           {"bound", bound_json(a, report.step)},
           {"path", path_json(a, report)},
           {"plan", plan_json(report)},
-          {"findings", findings_json(report.findings)},
+          {"findings", findings_json(report.findings, report)},
           {"clean", report.clean},
           {"not_checked", not_checked},
           {"failed", failed},
-          {"suppressed", findings_json(report.suppressed)},
+          {"suppressed", findings_json(report.suppressed, report)},
           {"suppressions", suppressions_json(report.suppressions)},
           {"problems", a.trace.problems}};
 }

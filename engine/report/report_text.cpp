@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/cause_times.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "report/suppressed.hpp"
@@ -23,66 +24,23 @@ std::string bar(double fraction, std::size_t width, bool unicode) {
   return s + eighths[n % 8];
 }
 
-struct AccountLine {
-  std::string label;
-  double ns;  // of a step
-};
-
-// The causes, the one that takes most first; those below half a percent are one line at the end.
-std::vector<AccountLine> account_lines(const Analysis& a, const StepTime& step) {
-  std::vector<AccountLine> lines;
-  const double steps = static_cast<double>(a.step_count());
-  double small_ns = 0;
-  std::size_t small_count = 0;
-  for (const std::string& cause : a.account.causes) {
-    const double ns = step.total_ns(a, cause) / steps;
-    if (200 * ns >= static_cast<double>(step.ns)) {
-      lines.push_back({cause_label(cause), ns});
-    } else if (ns > 0) {
-      small_ns += ns;
-      ++small_count;
-    }
-  }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const AccountLine& x, const AccountLine& y) { return x.ns > y.ns; });
-  if (small_count > 0)
-    lines.push_back({fmt::format("{} more, below 0.5 % each", small_count), small_ns});
-  return lines;
-}
-
-// What a step waited for, the thing that takes most first; those below 2 % are one line.
-std::vector<AccountLine> path_lines(const Analysis& a, const Path& p) {
-  std::vector<AccountLine> lines;
-  double small_ns = 0;
-  const double step_ns = p.step_ns();
-  for (const PathItem& i : p.items) {
-    if (50 * p.step_ns(i) < step_ns) {
-      small_ns += p.step_ns(i);
-      continue;
-    }
-    const std::string device = path_device(a, i);
-    lines.push_back(
-        {path_label(i.kind, i.name) + (device.empty() ? "" : " (" + device + ")"), p.step_ns(i)});
-  }
-  if (small_ns > 0) lines.push_back({"the rest, below 2 % each", small_ns});
-  return lines;
-}
-
 std::string path_table(const Analysis& a, const Report& report, const TextStyle& style,
                        const Paint& paint) {
   if (!report.replay || report.replay->path().items.empty()) return "";
   const Path& p = report.replay->path();
-  std::string out = paint.bold(fmt::format("What {} waits for", a.words().a)) + '\n';
-  for (const AccountLine& l : path_lines(a, p))
-    out += fmt::format("  {:>10} {:>6}  {}\n", duration(l.ns), percent(l.ns / p.step_ns()),
-                       shortened(l.label, std::max<std::size_t>(style.width, 40) - 22));
+  std::string out = paint.bold(path_title(a.words())) + '\n';
+  const auto add = [&](double ns, double fraction, const std::string& label) {
+    out += fmt::format("  {:>10} {:>6}  {}\n", duration(ns), percent(fraction),
+                       shortened(label, std::max<std::size_t>(style.width, 40) - 22));
+  };
+  const PathLines path = path_lines(p, 0.02);
+  for (const PathLine& l : path.lines) {
+    const std::string device = path_device(a, *l.item);
+    add(l.ns, l.fraction, l.label + (device.empty() ? "" : " (" + device + ")"));
+  }
+  if (path.small_ns > 0)
+    add(path.small_ns, path.small_ns / p.step_ns(), "the rest, below 2 % each");
   return out;
-}
-
-std::string account_title(const Analysis& a) {
-  if (!a.has_steps()) return "Where the time goes";
-  const UnitWords unit = a.words();
-  return fmt::format("Where {} goes (mean{})", unit.a, a.devices.size() > 1 ? " over devices" : "");
 }
 
 std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,
@@ -96,12 +54,14 @@ std::string account_table(const Analysis& a, const StepTime& step, const TextSty
                     room = style.width > figures ? std::min<std::size_t>(style.width - figures, 50)
                                                  : 0;
 
-  std::string out = paint.bold(account_title(a)) + '\n';
+  const char* mean = !a.has_steps()         ? ""
+                     : a.devices.size() > 1 ? " (mean over devices)"
+                                            : " (mean)";
+  std::string out = paint.bold(account_title(a.words()) + mean) + '\n';
   for (const AccountLine& l : lines) {
-    const double fraction = l.ns / static_cast<double>(step.ns);
-    const std::string drawn = bar(fraction, room, style.unicode);
+    const std::string drawn = bar(l.fraction, room, style.unicode);
     out += fmt::format("  {} {:>10} {:>6}{}{}\n", padded(l.label, label_width), duration(l.ns),
-                       percent(fraction), drawn.empty() ? "" : "  ", drawn);
+                       percent(l.fraction), drawn.empty() ? "" : "  ", drawn);
   }
   const std::string sum = fmt::format(
                         "  {} {:>10} {:>6}",
@@ -125,10 +85,7 @@ std::string plan_text(const Analysis& a, const Report& report, const TextStyle& 
   for (const PlanLine& l : lines) fix_width = std::max(fix_width, display_width(l.fix));
   // Number, times and factor take 42 columns.
   fix_width = std::min(fix_width, std::max<std::size_t>(style.width, 64) - 42);
-  std::string out =
-      paint.bold(report.plan->ceiling.empty() ? "The fixes, one after the other"
-                                              : "The fixes, one after the other, at most") +
-      '\n';
+  std::string out = paint.bold(plan_title(*report.plan)) + '\n';
   for (const PlanLine& l : lines)
     out += fmt::format("  {:>2}. {}  {:>8} {} {:>8}  {:>5}\n", l.number,
                        padded(shortened(l.fix, fix_width), fix_width), duration(l.before_ns), arrow,

@@ -17,12 +17,17 @@ Json seen_json(const Rule& r) {
 }
 
 Json rule_json(const Rule& r) {
-  Json options = Json::array(), needs = Json::array();
-  for (const auto& [name, o] : r.options)
-    options.push_back({{"name", name},
-                       {"default", std::visit([](const auto& v) { return Json(v); }, o.value)},
-                       {"unit", o.unit},
-                       {"doc", o.doc}});
+  Json options = Json::array(), factors = Json::array(), needs = Json::array();
+  for (const auto& [name, o] : r.options) {
+    const Json value = std::visit([](const auto& v) { return Json(v); }, o.value);
+    options.push_back({{"name", name}, {"default", value}, {"unit", o.unit}, {"doc", o.doc}});
+    if (o.range)
+      factors.push_back({{"name", name},
+                         {"by", value},
+                         {"least", o.range->least},
+                         {"most", o.range->most},
+                         {"source", o.range->source}});
+  }
   for (const Source s : r.needs) needs.push_back(name_of(s));
   return {{"id", r.id},
           {"category", r.category},
@@ -30,8 +35,13 @@ Json rule_json(const Rule& r) {
           {"since", r.since},
           {"needs", needs},
           {"options", options},
+          {"factors", factors},
           {"seen", seen_json(r)},
-          {"doc", {{"what", r.what}, {"why", r.why}, {"fix", r.fix}, {"wrong", r.wrong}}}};
+          {"doc",
+           {{"what", plain_sentence(r.what)},
+            {"why", plain_sentence(r.why)},
+            {"fix", plain_sentence(r.fix)},
+            {"wrong", plain_sentence(r.wrong)}}}};
 }
 
 }  // namespace

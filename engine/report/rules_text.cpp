@@ -75,7 +75,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   std::string out = paint.bold(rule.id) + ": " + rule.title + '\n';
   out += fmt::format("category {}, since {}, from {}\n", rule.category, rule.since, rule.path);
   const auto part = [&](const char* title, const std::string& text) {
-    out += fmt::format("\n{}\n  {}\n", paint.bold(title), wrapped(printable(text), style.width, 2));
+    out += fmt::format("\n{}\n  {}\n", paint.bold(title), wrapped(printable(plain_sentence(text)), style.width, 2));
   };
   part("What it does", rule.what);
   part("Why it matters", rule.why);
@@ -90,13 +90,20 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
       needs += (needs.empty() ? "" : ", ") + std::string(shown_name_of(s));
     part("Needs", needs);
   }
-  if (!rule.options.empty()) {
-    out += fmt::format(
-        "\n{}\n", paint.bold(fmt::format("Options, in gh-advise.toml under [rule.{}]", rule.id)));
-    for (const auto& [name, option] : rule.options)
-      out += fmt::format("  {} = {}  ({})\n    {}\n", name, option_text(option.value), option.unit,
-                         wrapped(printable(option.doc), style.width, 4));
-  }
+  std::string options, factors;
+  for (const auto& [name, o] : rule.options)
+    if (o.range)
+      factors += fmt::format("  {} = {}  ({:.4g} to {:.4g})\n    {}\n", name, option_text(o.value),
+                             o.range->least, o.range->most,
+                             wrapped(printable(o.doc + ' ' + o.range->source), style.width, 4));
+    else
+      options += fmt::format("  {} = {}  ({})\n    {}\n", name, option_text(o.value), o.unit,
+                             wrapped(printable(o.doc), style.width, 4));
+  for (const auto& [title, list] :
+       {std::pair("Options, in gh-advise.toml under [rule.{}]", options),
+        {"Factors of its forecast, in gh-advise.toml under [rule.{}]", factors}})
+    if (!list.empty())
+      out += fmt::format("\n{}\n{}", paint.bold(fmt::format(fmt::runtime(title), rule.id)), list);
   return out;
 }
 

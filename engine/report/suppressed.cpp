@@ -11,13 +11,6 @@ namespace {
 
 Ns worth_of(const Finding& f) { return std::max(f.recoverable_ns, f.alone_ns); }
 
-// "saves about 113.3 ms a step"; "" if nothing is known to be recoverable.
-std::string saving_text(const Finding& f, const Analysis& a) {
-  if (worth_of(f) <= 0) return "";
-  return fmt::format("saves {} {} {}", f.about ? "about" : "at most", duration(worth_of(f)),
-                     f.of_window ? "of the window" : a.words().per);
-}
-
 // Of the findings that a suppression hides, the one that saves most; null if it hides none.
 const Finding* most_hidden(const Report& report, const Suppression& s) {
   const Finding* most = nullptr;
@@ -35,7 +28,7 @@ std::vector<std::string> suppressed_lines(const Analysis& a, const Report& repor
   for (const auto& [s, state] : report.suppressions) {
     if (state != SuppressionState::used) continue;
     const Finding* hidden = most_hidden(report, s);
-    const std::string saving = hidden ? saving_text(*hidden, a) : "";
+    const std::string saving = hidden ? saving_text(*hidden, worth_of(*hidden), a.words()) : "";
     lines.push_back(fmt::format("{}{}", suppressed_text(s), saving.empty() ? "" : "; " + saving));
   }
   return lines;
@@ -46,7 +39,7 @@ std::string suppressed_verdict(const Analysis& a, const Report& report) {
   for (const Finding& f : report.suppressed)
     if (f.severity != Severity::note && (!most || worth_of(f) > worth_of(*most))) most = &f;
   if (!most) return "";
-  const std::string saving = saving_text(*most, a);
+  const std::string saving = saving_text(*most, worth_of(*most), a.words());
   return fmt::format("The largest loss is suppressed: {} ({}{}).", most->title, most->rule,
                      saving.empty() ? "" : ", " + saving);
 }

@@ -40,9 +40,7 @@ void FindingText::indented(const std::string& text) {
 }
 
 void FindingText::why(const Finding& f) {
-  const std::string doubt =
-      f.confidence == "high" ? "" : fmt::format(" ({} confidence)", f.confidence);
-  field("why", f.message + doubt);
+  field("why", f.message + doubt_text(f));
 }
 
 void FindingText::follows_from(const Finding& f) {

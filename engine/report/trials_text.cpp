@@ -1,14 +1,15 @@
 // What fixes brought that were tried, and how right forecasts were.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "base/json.hpp"
 #include "base/quantities.hpp"
 #include "base/text.hpp"
+#include "gate/statistics.hpp"
 #include "report/report.hpp"
 #include "report/verdict.hpp"
 
@@ -126,32 +127,29 @@ std::string render_trials_text(const Trials& trials, const std::vector<Forecast>
 }
 
 std::string render_trials_json(const Trials& trials, const std::vector<Forecast>& forecasts) {
-  using nlohmann::ordered_json;
-  ordered_json list = ordered_json::array();
   const Trial& base = trials.trials.front();
-  for (const Trial& trial : trials.trials) {
-    ordered_json fixes = ordered_json::array();
-    for (const Fix& fix : trial.fixes) fixes.push_back(fix.name);
+  const auto one = [&](const Trial& trial) {
     const UnitTime time = trial.unit_time();
-    ordered_json one = {{"fixes", fixes},
-                        {"unit_ns", time.ns},
-                        {"off_ns", time.off_ns},
-                        {"runs_ns", trial.unit_ns},
-                        {"helps", !trial.is_base() && helps(base, trial)},
-                        {"nothing_to_change", trial.nothing_to_change},
-                        {"failed", trial.failed},
-                        {"losses", trial.losses},
-                        {"losses_compared", losses_text(trial)},
-                        {"predicted", nullptr}};
+    Json json = {{"fixes", json_list(trial.fixes, [](const Fix& fix) { return fix.name; })},
+                 {"unit_ns", time.ns},
+                 {"off_ns", time.off_ns},
+                 {"runs_ns", trial.unit_ns},
+                 {"helps", !trial.is_base() && helps(base, trial)},
+                 {"nothing_to_change", trial.nothing_to_change},
+                 {"failed", trial.failed},
+                 {"losses", trial.losses},
+                 {"losses_compared", losses_text(trial)},
+                 {"predicted", nullptr}};
     if (const Forecast* f = forecast_of(trial, forecasts))
-      one["predicted"] = {{"rule", f->rule},
-                          {"unit_ns", share_of(base.unit_time().ns, f->step)},
-                          {"least_ns", share_of(base.unit_time().ns, f->least)},
-                          {"most_ns", share_of(base.unit_time().ns, f->most)}};
-    list.push_back(std::move(one));
-  }
-  const ordered_json document = {{"schema_version", 1}, {"unit", trials.unit}, {"trials", list}};
-  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+      json["predicted"] = {{"rule", f->rule},
+                           {"unit_ns", share_of(base.unit_time().ns, f->step)},
+                           {"least_ns", share_of(base.unit_time().ns, f->least)},
+                           {"most_ns", share_of(base.unit_time().ns, f->most)}};
+    return json;
+  };
+  const Json document = {
+      {"schema_version", 1}, {"unit", trials.unit}, {"trials", json_list(trials.trials, one)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const TextStyle& style) {
@@ -175,12 +173,10 @@ std::string render_ledger_text(const std::vector<LedgerEntry>& entries, const Te
       of->in_range += in_range(e);
     }
   }
-  const auto line = [](const std::string& name, OfRule of) {
-    std::sort(of.errors.begin(), of.errors.end());
-    const std::size_t n = of.errors.size();
-    const double median = (of.errors[(n - 1) / 2] + of.errors[n / 2]) / 2;
-    return fmt::format("{:<32} {:>9} {:>8} {:>14.1f} % {:>12.1f} %\n", name, n, of.in_range,
-                       100 * median, 100 * of.errors.back());
+  const auto line = [](const std::string& name, const OfRule& of) {
+    return fmt::format("{:<32} {:>9} {:>8} {:>14.1f} % {:>12.1f} %\n", name, of.errors.size(),
+                       of.in_range, 100 * median_of(of.errors),
+                       100 * *std::max_element(of.errors.begin(), of.errors.end()));
   };
   const Paint paint(style);
   std::string out = paint.bold(fmt::format("{:<32} {:>9} {:>8} {:>16} {:>14}", "fix", "forecasts",

@@ -12,14 +12,6 @@ namespace {
 // Of the step: a saving below this is not worth a sentence.
 constexpr double worth_a_sentence = 0.01;
 
-const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
-
-// "each 160.1 ms step", "the 1594 ms window"
-std::string of_what(const Finding& f, const Analysis& a) {
-  return fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(f.step_ns),
-                     a.words().noun);
-}
-
 // "a step then takes about 46.9 ms (3.4x faster)"; "" where that is not known.
 std::string outcome(const Finding& f, const Analysis& a) {
   if (!f.predicted || f.alone_ns == 0) return "";
@@ -55,9 +47,9 @@ std::string outcome_of_plan(const Finding& first, const Analysis& a, const Repor
 ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report) {
   ReportVerdict v{f.title, "", true};
   if (f.alone_ns > 0)
-    v.what +=
-        fmt::format(". That costs {} {} of {} ({})", about(f), duration(f.alone_ns), of_what(f, a),
-                    percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
+    v.what += fmt::format(
+        ". That costs {} {} of {} ({})", about(f), duration(f.alone_ns), whole_text(a, f.step_ns),
+        percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
   v.what += '.';
   if (f.advice.empty()) return v;
   v.first = "Fix first: " + short_fix(f);
@@ -68,8 +60,8 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
 
 // "The GPU is busy for 97 % of each 47.1 ms step."
 std::string state_text(const Analysis& a, const Report& report) {
-  return fmt::format("The GPU is busy for {} of {} {} {}.", percent(busy_share(a, report.step)),
-                     a.has_steps() ? "each" : "the", duration(report.step.ns), a.words().noun);
+  return fmt::format("The GPU is busy for {} of {}.", percent(busy_share(a, report.step)),
+                     whole_text(a, report.step.ns));
 }
 
 // Nothing above a note.
@@ -111,6 +103,11 @@ ReportVerdict verdict_of(const Analysis& a, const Report& report) {
   return quiet_text(a, report).text.empty() ? not_judged(report) : quiet(a, report);
 }
 
+std::string fix_text(const Finding& f) {
+  const std::string fix = short_fix(f);
+  return fix.empty() ? f.title : fix;
+}
+
 std::vector<PlanLine> plan_lines(const Report& report) {
   if (!report.plan) return {};
   std::vector<PlanLine> lines;
@@ -120,9 +117,8 @@ std::vector<PlanLine> plan_lines(const Report& report) {
         std::find_if(report.findings.begin(), report.findings.end(),
                      [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
     if (f == report.findings.end()) continue;
-    const std::string what = short_fix(*f);
-    lines.push_back({static_cast<std::size_t>(f - report.findings.begin()) + 1,
-                     what.empty() ? f->title : what, before, fix.step.step_ns, fix.masked});
+    lines.push_back({static_cast<std::size_t>(f - report.findings.begin()) + 1, fix_text(*f),
+                     before, fix.step.step_ns, fix.masked});
     before = fix.step.step_ns;
   }
   return lines;
@@ -132,6 +128,11 @@ std::string speedup(Ns before_ns, Ns after_ns) {
   const double times =
       static_cast<double>(before_ns) / static_cast<double>(std::max<Ns>(after_ns, 1));
   return fmt::format("{:.{}f}x", times, times < 1.995 ? 2 : times < 9.95 ? 1 : 0);
+}
+
+std::string plan_title(const Plan& p) {
+  return p.ceiling.empty() ? "The fixes, one after the other"
+                           : "The fixes, one after the other, at most";
 }
 
 std::string plan_total_text(const Analysis& a, const Report& report) {

@@ -19,6 +19,9 @@ struct ReportVerdict {
 };
 ReportVerdict verdict_of(const Analysis& analysis, const Report& report);
 
+/// What to do about a finding, in a few words; its title where it gives no advice.
+std::string fix_text(const Finding& finding);
+
 /// A fix of the plan: "1. Load batches in worker processes   160.1 ms → 46.9 ms   3.4x".
 struct PlanLine {
   std::size_t number = 0;  ///< of its finding, counted from 1
@@ -32,6 +35,9 @@ bool is_in_plan(const Finding& finding, const Report& report);
 
 /// "3.4x": how many times as fast a step of `before_ns` is once it takes `after_ns`.
 std::string speedup(Ns before_ns, Ns after_ns);
+
+/// "The fixes, one after the other", and that they bring at most that where they are no forecast.
+std::string plan_title(const Plan& plan);
 
 /// What all fixes together bring: "All 3: 30.5 ms, 5.2x faster; expect to measure 26.0 ms to 37.7
 /// ms." "" without a plan.

@@ -19,8 +19,12 @@ struct ApiEntry {
   const char* name;       ///< "trace:ops", "selection:where", "string.glob"
   const char* signature;  ///< "(filter?) -> selection"; "" for Lua's own functions
   const char* doc;
+  const char* deprecated = nullptr;  ///< what to use instead, if it will go
 };
 const std::vector<ApiEntry>& api_entries();
+
+/// For each deprecated verb that a rule's text calls, what to use instead.
+std::vector<std::string> deprecations(const std::string& rule_source);
 
 /// Whether an entry is one of Lua's own ("string.format", "pairs").
 inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
@@ -36,7 +40,7 @@ const std::vector<FieldDoc>& field_docs();
 
 /// What a rule that runs after the others knows about them.
 struct OtherRules {
-  std::vector<Finding> found;
+  std::vector<const Estimated*> found;
   std::set<std::string> asked;  ///< ids of the rules that ran, including its own
 };
 
@@ -55,9 +59,15 @@ void push_trace(lua_State* lua, const ApiHost& host);
 /// Reads a finding's `evidence`: a list as returned by `selection:evidence`, or nil. Throws Error.
 std::vector<Evidence> to_evidence(const LuaTable& finding);
 
-/// One verb of a finding's `change`, in the order of Change::Kind.
+namespace binding {
+class ChangeReader;
+}
+
+/// One kind of change that a rule may name. The members of its struct (whatif/changes.hpp) are what
+/// its table may say.
 struct ChangeVerb {
   const char* name;
+  Change (*read)(binding::ChangeReader&);  ///< makes the change from that table
   const char* doc;
 };
 const std::vector<ChangeVerb>& change_verbs();

@@ -10,14 +10,14 @@
 #include "base/parallel.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
-#include "rules/again.hpp"
 #include "rules/binding.hpp"
+#include "rules/estimate.hpp"
 #include "rules/finding_from_lua.hpp"
 #include "rules/finding_layers.hpp"
 #include "rules/lua_table.hpp"
-#include "rules/ranking.hpp"
+#include "rules/masked.hpp"
 #include "rules/sandbox.hpp"
-#include "rules/worth.hpp"
+#include "rules/standing.hpp"
 
 namespace gh {
 namespace {
@@ -49,7 +49,8 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
   return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
-                    have.record_with, true};
+                    have.record_with, true,
+                    have.record_with.empty() ? "" : '`' + have.record_with + '`'};
 }
 
 // Verbs charge for the rows that they scan, so the same rule needs a larger budget on a long
@@ -72,11 +73,32 @@ void push_value(lua_State* lua, const OptionValue& value) {
   }
 }
 
-void push_options(lua_State* lua, const Rule& rule, const RuleSettings& settings) {
+// A factor as set: its range moves along with it, and nothing takes longer than before unless the
+// rule says so.
+void push_factor(lua_State* lua, const RuleOption& option, double by) {
+  const double usual = std::get<double>(option.value);
+  const double times = usual > 0 ? by / usual : 1;
+  const double longest = std::max({1.0, by, option.range->most});
+  lua_newtable(lua);
+  for (const auto& [key, value] :
+       {std::pair("by", by), {"least", std::min(by, option.range->least * times)},
+        {"most", std::max(by, std::min(longest, option.range->most * times))}}) {
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, key);
+  }
+}
+
+// Two tables: the options, and the factors.
+void push_settings(lua_State* lua, const Rule& rule, const RuleSettings& settings) {
+  lua_newtable(lua);
   lua_newtable(lua);
   for (const auto& [name, option] : rule.options) {
-    push_value(lua, settings.value_of(name, option));
-    lua_setfield(lua, -2, name.c_str());
+    const OptionValue& value = settings.value_of(name, option);
+    if (option.range)
+      push_factor(lua, option, std::get<double>(value));
+    else
+      push_value(lua, value);
+    lua_setfield(lua, option.range ? -2 : -3, name.c_str());
   }
 }
 
@@ -91,9 +113,9 @@ std::string reason_at(lua_State* lua, int index) {
 }
 
 // The list of findings at `index`.
-std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
-                                   const RuleSettings& settings, const Evaluated& on) {
-  std::vector<Finding> found;
+std::vector<Said> read_findings(lua_State* lua, int index, const Rule& rule,
+                                const RuleSettings& settings, const Evaluated& on) {
+  std::vector<Said> found;
   std::size_t replayed = 0;
   const auto read = [&](int i) {
     if (found.size() == most_findings)
@@ -112,7 +134,8 @@ std::vector<Finding> read_findings(lua_State* lua, int index, const Rule& rule,
 
 // Calls the rule's `evaluate`, which returns a list of findings, or nil, a reason why it could not
 // check, and what to record instead.
-void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Report& report) {
+Answers run(const Rule& rule, const RuleSettings& settings, const Evaluated& on) {
+  Answers answers;
   const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
                      rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
@@ -121,18 +144,24 @@ void run(const Rule& rule, const RuleSettings& settings, const Evaluated& on, Re
   sandbox.run([&](lua_State* lua) {
     LuaTable(lua, 1, "the rule").push("evaluate");
     push_trace(lua, host);
-    push_options(lua, rule, settings);
-    lua_call(lua, 2, 3);
+    push_settings(lua, rule, settings);
+    lua_call(lua, 3, 3);
     const int first = lua_gettop(lua) - 2;
     if (lua_isnil(lua, first)) {
       const std::string reason = reason_at(lua, first + 1);
       if (reason.empty()) throw Error("evaluate returned nil without a reason");
-      report.not_checked.push_back({rule.id, reason, reason_at(lua, first + 2)});
+      const std::string record_with = reason_at(lua, first + 2);
+      answers.not_checked.push_back(
+          {rule.id, plain_sentence(reason), plain_sentence(record_with), false, record_with});
       return;
     }
-    report.findings = read_findings(lua, first, rule, settings, on);
-    if (report.findings.empty()) report.clean.push_back(rule.id);
+    for (Said& f : read_findings(lua, first, rule, settings, on)) {
+      Estimate estimate = estimate_of(f, on.analysis, on.step, on.replay);
+      answers.findings.push_back({std::move(f), std::move(estimate)});
+    }
+    if (answers.findings.empty()) answers.clean.push_back(rule.id);
   });
+  return answers;
 }
 
 // Why a rule that found nothing does not prove that there is no problem; "" if it does.
@@ -148,38 +177,35 @@ std::string why_not_clean(const Rule& rule, const Analysis& analysis) {
 // A report that contradicts itself proves nothing, so nothing in it is clean: a rule looks at more
 // than it needs, and steps and idle time depend on nearly everything. Findings about the recording
 // itself are still valid.
-void allow_for_doubts(const Rule& rule, const Analysis& analysis, Report& report) {
-  if (!analysis.trace.doubts.empty() && rule.category != "capture")
-    for (Finding& f : report.findings) f.confidence = "low";
-  const std::string why = report.clean.empty() ? "" : why_not_clean(rule, analysis);
-  if (why.empty()) return;
-  report.clean.clear();
-  report.not_checked.push_back({rule.id, "found nothing, but " + why, ""});
+Answers with_doubts(Answers answers, const Rule& rule, const Analysis& analysis) {
+  const std::string why = answers.clean.empty() ? "" : why_not_clean(rule, analysis);
+  if (why.empty()) return answers;
+  answers.clean.clear();
+  answers.not_checked.push_back({rule.id, "found nothing, but " + why, ""});
+  return answers;
 }
 
-Report report_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
-                 const Evaluated& on) {
+Answers answers_of(const Rule& rule, const std::map<std::string, RuleSettings>& settings,
+                   const Evaluated& on) {
   static const RuleSettings unchanged;
-  Report report;
+  Answers answers;
   if (auto unmet = unmet_need(rule, on.analysis)) {
-    report.not_checked.push_back(std::move(*unmet));
-    return report;
+    answers.not_checked.push_back(std::move(*unmet));
+    return answers;
   }
   const auto set = settings.find(rule.id);
   const Timed timed("rules/" + rule.id);
   try {
-    run(rule, set == settings.end() ? unchanged : set->second, on, report);
-    allow_for_doubts(rule, on.analysis, report);
+    return with_doubts(run(rule, set == settings.end() ? unchanged : set->second, on), rule,
+                       on.analysis);
   } catch (const std::bad_alloc&) {
-    report = {};
-    report.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});
+    answers.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});
   } catch (const std::exception& e) {
-    report = {};
     const std::string what = e.what();
-    report.failed.push_back(
+    answers.failed.push_back(
         {rule.id, what.starts_with(rule.path) ? what : fmt::format("{}: {}", rule.path, what)});
   }
-  return report;
+  return answers;
 }
 
 // Rules with more work start first, so that none is left to a single thread at the end. The rule's
@@ -201,79 +227,68 @@ void append(List& to, List& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-Report joined(std::vector<Report>& parts) {
-  Report report;
-  for (Report& part : parts) {
-    append(report.findings, part.findings);
-    append(report.clean, part.clean);
-    append(report.not_checked, part.not_checked);
-    append(report.failed, part.failed);
+Answers joined(std::vector<Answers> parts, const StepTime& step) {
+  Answers all;
+  all.step = step;
+  for (Answers& part : parts) {
+    append(all.findings, part.findings);
+    append(all.clean, part.clean);
+    append(all.not_checked, part.not_checked);
+    append(all.failed, part.failed);
   }
-  return report;
+  return all;
 }
 
 }  // namespace
 
-void settle(Report& report) {
-  for (Finding& f : report.findings) take_alone(f);
-  rank(report.findings);
-  if (!report.replay || !report.replay->reason().empty()) return;
-  share_worth(report.findings, *report.replay);
-  rank(report.findings);
-  widen_by_roots(report.findings);
-}
-
-Report ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
-                 const std::map<std::string, RuleSettings>& settings,
-                 std::shared_ptr<const Replay> replay, Ns step_ns) {
+Answers ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
+                  const std::map<std::string, RuleSettings>& settings, const Replay* replay,
+                  Ns step_ns) {
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   StepTime step = replay ? replay->step() : StepTime(analysis);
   if (step_ns > 0) step = {analysis, step_ns, StepTime::From::replayed, step.idle};
-  const Evaluated on{analysis, facts, in_steps, step, replay.get()};
-  std::vector<Report> parts(rules.size());
+  const Evaluated on{analysis, facts, in_steps, step, replay};
+  std::vector<Answers> parts(rules.size());
   const auto ask = [&](bool after_others, const Evaluated& with) {
     const std::vector<std::size_t> order = longest_first(rules, after_others);
     in_parallel(order.size(), [&](std::size_t i, std::size_t) {
-      parts[order[i]] = report_of(rules[order[i]], settings, with);
+      parts[order[i]] = answers_of(rules[order[i]], settings, with);
     });
   };
   timed("rules", [&] {
     ask(false, on);
     OtherRules others;
     for (const Rule& rule : rules) others.asked.insert(rule.id);
-    for (const Report& part : parts)
-      others.found.insert(others.found.end(), part.findings.begin(), part.findings.end());
+    for (const Answers& part : parts)
+      for (const Estimated& f : part.findings) others.found.push_back(&f);
     Evaluated after = on;
     after.others = &others;
     ask(true, after);
   });
-  Report report = joined(parts);
-  report.step = step;
-  report.replay = std::move(replay);
-  return report;
+  return joined(std::move(parts), step);
 }
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,
                 const std::map<std::string, RuleSettings>& settings, bool replayed,
                 const Accepted& accepted) {
-  // The graph: how long a step takes after a change.
   std::shared_ptr<const Replay> replay;
   if (replayed) replay = timed("replay", [&] { return std::make_shared<const Replay>(analysis); });
+  Answers answers = ask_rules(rules, analysis, facts, settings, replay.get());
 
-  // Rules: what each finds, and what its fix saves according to the graph.
-  Report report = ask_rules(rules, analysis, facts, settings, std::move(replay));
-
-  // Rank: the best fix first, its consequences after it, and no time counted twice. After
-  // suppressions, other findings may come first.
-  timed("rank", [&] { settle(report); });
-  if (suppress(report, accepted)) settle(report);
-
-  // Plan: the fixes one after the other, until none saves much.
-  report.plan = timed("plan", [&] { return plan_of(report); });
-
-  // Again: problems that are masked today may limit the step after the fixes.
-  timed("again", [&] { ask_again(report, rules, settings, accepted); });
-  for (Finding& f : report.findings) say_what_else_is_saved(f);
+  Report report;
+  report.suppressions = states_of(accepted, answers);
+  static_cast<Asked&>(report) = answers;
+  timed("rank", [&] {
+    std::vector<Estimated> kept, suppressed;
+    for (Estimated& f : answers.findings)
+      (is_accepted(f, accepted) ? suppressed : kept).push_back(std::move(f));
+    report.findings = in_order(std::move(kept), replay.get());
+    report.suppressed = in_order(std::move(suppressed), replay.get());
+  });
+  report.plan = timed("plan", [&] { return plan_of(report.findings, replay.get()); });
+  report.replay = std::move(replay);
+  report =
+      timed("masked", [&] { return with_masked(std::move(report), rules, settings, accepted); });
   timed("layers", [&] { name_layers(report.findings, analysis); });
   return report;
 }

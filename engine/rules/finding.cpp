@@ -46,6 +46,20 @@ std::string short_fix(const Finding& finding) {
   return fix;
 }
 
+const std::vector<std::string>& marked_advice(const Said& finding) {
+  const bool marked = finding.marked.advice.size() == finding.advice.size();
+  return marked ? finding.marked.advice : finding.advice;
+}
+
+std::string marked_short_fix(const Said& finding) {
+  const std::string fix = short_fix(finding);
+  if (fix.empty()) return fix;
+  const std::string& advice = marked_advice(finding).front();
+  for (std::size_t length = fix.size(); length <= advice.size(); ++length)
+    if (plain_sentence(advice.substr(0, length)) == fix) return advice.substr(0, length);
+  return fix;  // it ends within code
+}
+
 std::string fingerprint(const Finding& finding) {
   return digest(finding.rule + '\n' + finding.subject);
 }

@@ -54,50 +54,89 @@ struct Metric {
   std::optional<double> threshold;
 };
 
-struct Finding {
-  std::string rule, category;
-  std::string title;  ///< what is so in this recording: the rule's headline, else its title
-  Severity severity = Severity::note;
-  Severity severity_alone = Severity::note;  ///< by what this fix saves alone
-  bool severity_by_worth = false;            ///< and neither the rule nor a team has set it
-  std::string message;                       ///< one sentence or two, with the figures
-  std::string subject;  ///< what it is about, without times or addresses: part of the fingerprint
+/// How large a rule says that its finding is: what the estimate starts from. Shares are of the
+/// step, 0 to 1.
+struct Claim {
+  double share = 0;               ///< that the fix saves, by the rule's own account
+  bool about = false;             ///< which may be exceeded; otherwise an upper limit
+  double cited_share = 1;         ///< that it cites: a fix is not said to save more for certain
+  std::optional<double> lost_ns;  ///< the time of each step that its message explains
+  std::string uncertain;          ///< why its changes are, "" if they are not
+  std::string doubt;              ///< why what recording added may explain it, "" if it does not
+  std::string confidence = "high";
+  double warning_at = 0;                  ///< the share from which it is a warning
+  std::optional<Severity> severity;       ///< if the rule sets it
+  std::optional<Severity> team_severity;  ///< if the configuration does, which takes precedence
+  Severity at_most = Severity::error;     ///< if neither does
+};
 
-  // What it saves. If it is predicted, `recoverable` comes from the prediction.
-  Ns recoverable_ns = 0;            ///< of the mean step: at most this, or about this
+/// What a rule said. Nothing changes it afterwards: evaluate.hpp shows the way of a finding.
+struct Said {
+  std::string rule, category;
+  std::string title;    ///< what is so in this recording: the rule's headline, else its title
+  std::string text;     ///< its message: one sentence or two, with the figures
+  std::string subject;  ///< what it is about, without times or addresses: part of the fingerprint
+  std::string fingerprint;          ///< the same for every recording of the same program
+  std::string root;                 ///< the rule that it says found its root cause, or ""
+  bool voids = false;               ///< it casts doubt on the report itself, and so comes first
+  bool of_window = false;           ///< no steps were found: everything refers to the whole window
+  std::vector<std::string> advice;  ///< the most important first
+  /// Text and advice as the rule wrote them, with code between backticks, for the page.
+  struct Marked {
+    std::string text;
+    std::vector<std::string> advice;
+  } marked;
+  std::vector<Metric> metrics;
+  std::vector<Evidence> evidence;  ///< the worst first
+  Changes changes;                 ///< the fix's effect on the replayed steps; empty if unknown
+  Claim claim;
+};
+
+/// What a finding's fix saves by itself: from replaying the steps with its changes or, without a
+/// replay, from the rule's claim.
+struct Estimate {
+  Ns step_ns = 0;                      ///< the step to which times and shares refer
+  Ns alone_ns = 0;                     ///< what this fix saves: at most, or about
+  double alone_fraction = 0;           ///< of the step, 0 to 1
+  bool about = false;                  ///< that may be exceeded; otherwise it is an upper limit
+  std::optional<Ns> explained_ns;      ///< the lost time that the message names
+  std::optional<Prediction> replayed;  ///< the step after this fix: expected, least and most
+  std::string doubt;                   ///< the claim's, if the replay does not settle it
+  std::string confidence = "high";     ///< high, medium, low
+  Severity severity_alone = Severity::note;  ///< by what this fix saves
+};
+struct Estimated : Said, Estimate {};
+
+/// Where a finding stands among the others.
+struct Standing {
+  Severity severity = Severity::note;
+  Ns recoverable_ns = 0;            ///< what its fix saves after those in `after`
   double recoverable_fraction = 0;  ///< of the step, 0 to 1
-  bool of_window = false;  ///< no steps were found: everything here refers to the whole window
-  Ns step_ns = 0;          ///< that step
-  bool about =
-      false;        ///< recoverable is an estimate, which may be exceeded; otherwise an upper limit
-  Ns alone_ns = 0;  ///< what this fix saves alone
-  /// The lost time that the message names: the figure before "of each step".
-  std::optional<Ns> explained_ns;
   /// Fingerprints of the fixes that come before this one and save part of `alone_ns` themselves;
   /// empty if it saves all of that.
   std::vector<std::string> after;
   /// Found only after the fixes in `after`: everything here refers to the step that they leave.
   bool masked = false;
-  Changes changes;  ///< the fix's effect on the trace; empty if it cannot be replayed
-  std::optional<Prediction> predicted;  ///< the step after this fix alone
+  std::string follows_from;             ///< the rule that found its root cause, or ""
+  std::optional<Prediction> predicted;  ///< the step after this fix alone; masked: after all
+};
 
-  std::string confidence = "high";  ///< high, medium, low
-  std::vector<std::string> advice;  ///< the most important first
-  std::vector<Metric> metrics;
-  std::vector<Evidence> evidence;  ///< the worst first
+/// A finding as reports show it.
+struct Finding : Estimated, Standing {
+  std::string message;  ///< what the rule said, and what the replay adds to it
   std::vector<ConcernedLayer>
-      layers;                ///< the one that holds it, or a few; empty for all of a program
-  std::string follows_from;  ///< the rule that found its root cause, or ""
-  std::string fingerprint;   ///< the same for every recording of the same program
-  bool voids = false;        ///< it casts doubt on the report itself, and so comes first
+      layers;  ///< the one that holds it, or a few; empty for all of a program
 };
 
 /// Sixteen hexadecimal digits from what is the same in every recording: rule and subject.
-std::string fingerprint(const Finding& finding);
+std::string fingerprint(const Said& finding);
 
 /// What to do, in a few words: the first advice up to its first ": " or ". ", without a full stop.
 /// "" where there is none.
-std::string short_fix(const Finding& finding);
+std::string short_fix(const Said& finding);
+/// The advice, and the short fix, with code between backticks where the rule has marked it.
+const std::vector<std::string>& marked_advice(const Said& finding);
+std::string marked_short_fix(const Said& finding);
 /// The program's own rules say it in no more letters.
 inline constexpr std::size_t most_short_fix_letters = 60;
 
@@ -106,19 +145,29 @@ inline constexpr std::size_t most_short_fix_letters = 60;
 struct NotChecked {
   std::string rule, reason, record_with;
   bool not_recorded = false;
+  std::string marked_record_with = "";  ///< with code between backticks, for the page
 };
 struct Failed {
   std::string rule, error;
 };
 
-/// The outcome of all rules on one report.
-struct Report {
-  std::vector<Finding> findings;   ///< the best fix first
+/// What came of asking rules, besides findings.
+struct Asked {
   std::vector<std::string> clean;  ///< rules that found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
-  StepTime step;                    ///< to which times and shares refer
-  std::vector<Finding> suppressed;  ///< removed from `findings`
+  StepTime step;  ///< to which times and shares refer
+};
+
+/// What all rules answered, in the rules' order.
+struct Answers : Asked {
+  std::vector<Estimated> findings;
+};
+
+/// The outcome of all rules on one report.
+struct Report : Asked {
+  std::vector<Finding> findings;    ///< the best fix first
+  std::vector<Finding> suppressed;  ///< which the team accepts, ranked among themselves
   /// Refers to the Analysis. Null if no replay was requested.
   std::shared_ptr<const Replay> replay;
   std::optional<Plan> plan;  ///< nothing if the steps cannot be replayed

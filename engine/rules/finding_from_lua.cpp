@@ -7,18 +7,17 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "rules/advice.hpp"
 #include "rules/binding.hpp"
 #include "rules/finding_message.hpp"
 #include "rules/lua_table.hpp"
-#include "rules/words.hpp"
-#include "rules/worth.hpp"
 
 namespace gh {
 namespace {
 
-// Fills in the finding's title and message, and returns the latter with the time that it explains.
-FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
-                         const Analysis& analysis, const StepTime& step, Finding& f) {
+// Fills in the finding's title and message, and the time that the latter says is lost.
+void read_texts(lua_State* lua, const LuaTable& t, const Rule& rule, const Analysis& analysis,
+                const StepTime& step, Said& f) {
   const std::string name = t.text("message");
   const auto pattern = rule.messages.find(name);
   if (pattern == rule.messages.end())
@@ -28,26 +27,22 @@ FilledMessage read_texts(lua_State* lua, const LuaTable& t, const Rule& rule,
     lua_newtable(lua);
   }
   const LuaTable data(lua, -1, "'data' of a finding");
-  FilledMessage message = filled_message(pattern->second, data, analysis, step);
-  f.message = message.text;
+  const FilledMessage message = filled_message(pattern->second, data, analysis, step);
+  f.marked.text = message.text;
+  f.text = plain_sentence(message.text);
+  f.claim.lost_ns = message.lost_ns;
   const auto headline = rule.headlines.find(name);
   f.title = headline == rule.headlines.end()
                 ? rule.title
-                : filled_message(headline->second, data, analysis, step).text;
+                : plain_sentence(filled_message(headline->second, data, analysis, step).text);
   lua_pop(lua, 1);
-  return message;
 }
 
-// From the rule's own estimate. Rules sum over all steps on all devices; a report is about one
-// step, and no fix saves more than there is.
-void read_recoverable(const LuaTable& t, const Analysis& analysis, const StepTime& step,
-                      Finding& f) {
-  const double all = step.total_ns(analysis);
-  const double recoverable = std::clamp(t.number("recoverable_ns").value_or(0), 0.0, all);
-  if (all > 0) f.recoverable_fraction = recoverable / all;
-  f.step_ns = step.ns;
-  f.recoverable_ns =
-      static_cast<Ns>(std::llround(f.recoverable_fraction * static_cast<double>(step.ns)));
+// Rules sum over all steps on all devices; a report is about one step, and no fix saves more than
+// there is.
+double share_of(const LuaTable& t, const char* key, double otherwise, double all_ns) {
+  const auto ns = t.number(key);
+  return ns && all_ns > 0 ? std::clamp(*ns / all_ns, 0.0, 1.0) : otherwise;
 }
 
 // Whether this is just the start of a program, which is never an error.
@@ -55,51 +50,18 @@ bool is_too_little(const Analysis& analysis) {
   return !analysis.has_steps() && analysis.total_ns() < least_judged_ns;
 }
 
-// Relative to all steps on all devices, over which rules sum.
-double cited_share(const LuaTable& t, const Analysis& analysis, const StepTime& step) {
-  const double all = step.total_ns(analysis);
-  const auto cited = t.number("cited_ns");
-  return cited && all > 0 ? std::clamp(*cited / all, 0.0, 1.0) : 1;
+std::optional<Severity> read_severity(const LuaTable& t, const char* key) {
+  const std::string name = t.text(key, false);
+  if (name.empty()) return std::nullopt;
+  return parse_severity(name, "a finding");
 }
 
-// Rules set the share from which a finding is a warning (one-line remedies: 3 %).
-Severity severity_of(double recoverable_fraction, const Rule& rule) {
-  if (recoverable_fraction >= error_at) return Severity::error;
-  return recoverable_fraction >= rule.warning_at ? Severity::warning : Severity::note;
-}
-
-// From the savings, unless the rule or the configuration sets it; the configuration takes
-// precedence.
-Severity read_severity(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const RuleSettings& settings, const Analysis& analysis) {
-  Severity severity = severity_of(f.recoverable_fraction, rule);
-  if (is_too_little(analysis)) severity = std::min(severity, Severity::warning);
-  if (const std::string s = t.text("severity", false); !s.empty())
-    severity = parse_severity(s, "a finding");
-  if (const std::string s = t.text("at_most", false); !s.empty())
-    severity = std::min(severity, parse_severity(s, "a finding"));
-  return settings.severity.value_or(severity);
-}
-
-std::string read_confidence(const LuaTable& t, const std::string& otherwise) {
+std::string read_confidence(const LuaTable& t) {
   const std::string c = t.text("confidence", false);
-  if (c.empty()) return otherwise;
+  if (c.empty()) return "high";
   if (c != "high" && c != "medium" && c != "low")
     throw Error(fmt::format("confidence '{}' is not high, medium or low", c));
   return c;
-}
-
-std::vector<std::string> read_advice(lua_State* lua, const LuaTable& t,
-                                     const ProgramKind& program) {
-  std::vector<std::string> advice;
-  const int type = t.push("advice");
-  if (type == LUA_TTABLE) {
-    advice = words_for(program, lua, lua_gettop(lua), "a finding: 'advice'");
-  } else if (type != LUA_TNIL) {
-    throw Error("a finding: 'advice' must be a list");
-  }
-  lua_pop(lua, 1);
-  return advice;
 }
 
 Metric read_metric(lua_State* lua, int index) {
@@ -110,12 +72,23 @@ Metric read_metric(lua_State* lua, int index) {
   return {m.text("name"), *value, parse_unit(m.text("unit"), "a metric"), m.number("threshold")};
 }
 
-// The rule's reason why recording overhead may explain a finding; "" if the replay shows that it
-// does not.
-std::string read_doubt(const LuaTable& t, const Finding& f, const Rule& rule,
-                       const Replay* replay) {
-  const bool settled = replay && worth_if_overhead_is_most(f, *replay) >= rule.warning_at;
-  return settled ? "" : t.text("doubt", false);
+Claim read_claim(const LuaTable& t, const Rule& rule, const RuleSettings& settings,
+                 const Analysis& analysis, const StepTime& step) {
+  Claim c;
+  const double all_ns = step.total_ns(analysis);
+  c.share = share_of(t, "recoverable_ns", 0, all_ns);
+  c.cited_share = share_of(t, "cited_ns", 1, all_ns);
+  c.about = t.truth("about") && analysis.processes_on_a_device == 1;
+  c.uncertain = t.text("uncertain", false);
+  c.doubt = t.text("doubt", false);
+  c.confidence = read_confidence(t);
+  c.warning_at = rule.warning_at;
+  c.team_severity = settings.severity;
+  const Severity at_most = read_severity(t, "at_most").value_or(Severity::error);
+  c.severity = read_severity(t, "severity");
+  if (c.severity) c.severity = std::min(*c.severity, at_most);
+  c.at_most = is_too_little(analysis) ? std::min(at_most, Severity::warning) : at_most;
+  return c;
 }
 
 std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
@@ -128,49 +101,28 @@ std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
 
 }  // namespace
 
-Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
-                         const Analysis& analysis, const StepTime& step, const Replay* replay) {
+Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
+                      const Analysis& analysis, const StepTime& step, const Replay* replay) {
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain", "cited_ns", "doubt"});
-  Finding f;
+          "uncertain", "cited_ns", "doubt", "seen"});
+  Said f;
   f.rule = rule.id;
   f.category = rule.category;
-  const FilledMessage message = read_texts(lua, t, rule, analysis, step, f);
+  f.claim = read_claim(t, rule, settings, analysis, step);
+  read_texts(lua, t, rule, analysis, step, f);
   f.subject = t.text("subject");
+  f.fingerprint = fingerprint(f);
+  f.root = t.text("follows_from", false);
   f.voids = t.truth("voids");
-  f.about = t.truth("about") && analysis.processes_on_a_device == 1;
-  f.follows_from = t.text("follows_from", false);
   f.of_window = !analysis.has_steps();
-
-  read_recoverable(t, analysis, step, f);
-  f.changes = to_changes(t);
-  const std::string uncertain = t.text("uncertain", false);
-  const double by_account = f.recoverable_fraction;
-  if (replay) predict(f, *replay, uncertain, cited_share(t, analysis, step));
-  const std::string doubt = read_doubt(t, f, rule, replay);
-  if (!doubt.empty()) claim_at_most(f, by_account);
-
-  if (message.explained_ns && step.ns > 0)
-    f.explained_ns =
-        std::llround(std::clamp(*message.explained_ns, 0.0, static_cast<double>(step.ns)) *
-                     static_cast<double>(f.step_ns) / static_cast<double>(step.ns));
-  stay_with_explained(f);
-  f.alone_ns = f.recoverable_ns;
-  f.severity = read_severity(t, f, rule, settings, analysis);
-  f.severity_by_worth = !settings.severity && t.text("severity", false).empty();
-  f.confidence = read_confidence(t, f.confidence);
-  if (!doubt.empty()) {
-    f.message += " " + doubt;
-    f.confidence = "medium";
-    if (!settings.severity) f.severity = Severity::note;
-  }
-  f.severity_alone = f.severity;
-  f.advice = read_advice(lua, t, analysis.program);
+  f.marked.advice = advice_for(lua, t, analysis, step);
+  for (const std::string& advice : f.marked.advice) f.advice.push_back(plain_sentence(advice));
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
-  f.fingerprint = fingerprint(f);
+  f.changes = to_changes(t);
+  if (replay && replay->reason().empty()) replay->trim(f.changes);
   return f;
 }
 

@@ -9,10 +9,9 @@ struct lua_State;
 
 namespace gh {
 
-/// The finding in the table at `index`. `replay`: savings come from replaying the steps with the
-/// finding's changes; if null, from the rule's own estimate. Throws Error if the table violates the
-/// contract.
-Finding finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
-                         const Analysis& analysis, const StepTime& step, const Replay* replay);
+/// The finding in the table at `index`. `replay`: only its steps remain in the finding's changes;
+/// null for all. Throws Error if the table violates the contract.
+Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSettings& settings,
+                      const Analysis& analysis, const StepTime& step, const Replay* replay);
 
 }  // namespace gh

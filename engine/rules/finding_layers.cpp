@@ -51,21 +51,16 @@ class FindingLayers {
   std::string path_of(LayerId layer) const { return without_kernel(layer, layers_.path(layer)); }
 
   void add_change(std::map<LayerId, Ns>& ns, const Change& change) const {
-    const bool of_calls = change.kind == Change::Kind::unblock || change.kind == Change::Kind::drop;
-    for (const Row row : change.rows) {
-      if (of_calls)
-        ns[layers_.origin(layers_.of_call(row)).layer] += t_.calls.end[row] - t_.calls.start[row];
-      else
-        ns[layer_of(row)] += t_.span_of(row).length();
-    }
+    for (const Row call : calls_of(change))
+      ns[layers_.origin(layers_.of_call(call)).layer] += t_.calls.end[call] - t_.calls.start[call];
+    for (const Row op : ops_of(change)) ns[layer_of(op)] += t_.span_of(op).length();
   }
 
   // Whether operations are changed, and nearly all that there are from the first to the last.
   bool is_whole_program(const Changes& changes) const {
     std::vector<Row> rows;
     for (const Change& change : changes)
-      if (change.kind != Change::Kind::unblock && change.kind != Change::Kind::drop)
-        rows.insert(rows.end(), change.rows.begin(), change.rows.end());
+      rows.insert(rows.end(), ops_of(change).begin(), ops_of(change).end());
     if (rows.empty()) return false;
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());

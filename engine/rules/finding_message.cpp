@@ -8,6 +8,8 @@
 namespace gh {
 namespace {
 
+constexpr std::string_view lost = ":lost";  // ends a field that is the time lost
+
 std::string each_step(const Analysis& a, const StepTime& step) {
   const std::string length = duration(step.ns);
   if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
@@ -58,11 +60,11 @@ std::string value_of(const std::string& field, const LuaTable& data, const Analy
 FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
                              const Analysis& analysis, const StepTime& step) {
   FilledMessage out;
-  std::string time;  // the last field that is one
   for (std::size_t at = 0;;) {
-    const std::size_t open = pattern.find('{', at);
-    const std::string_view between = std::string_view(pattern).substr(at, open - at);
-    out.text += between;
+    std::size_t open = pattern.find('{', at);
+    while (open != std::string::npos && pattern.compare(open, 2, "{ ") == 0)
+      open = pattern.find('{', open + 1);
+    out.text += std::string_view(pattern).substr(at, open - at);
     // Without this limit, a text of thousands of placeholders could become as long as all of them
     // together.
     if (out.text.size() > most_text_bytes)
@@ -72,10 +74,13 @@ FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
     if (close == std::string::npos)
       throw Error(fmt::format("message '{}' has a '{{' without '}}'", pattern));
     const std::string field = pattern.substr(open + 1, close - open - 1);
-    if (field == "each_step" && between == " of " && !time.empty() && !out.explained_ns)
-      out.explained_ns = data.number(time.c_str());
-    time = field.ends_with(":ns") ? field.substr(0, field.size() - 3) : "";
-    out.text += value_of(field, data, analysis, step);
+    if (field.ends_with(lost)) {
+      const std::string name = field.substr(0, field.size() - lost.size());
+      out.text += number_with_unit(name, "ns", data);
+      out.lost_ns = data.number(name.c_str());
+    } else {
+      out.text += value_of(field, data, analysis, step);
+    }
     at = close + 1;
   }
 }

@@ -7,6 +7,8 @@
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "rules/advice.hpp"
+#include "rules/binding.hpp"
 #include "rules/lua_table.hpp"
 #include "rules/rule.hpp"
 #include "rules/sandbox.hpp"
@@ -56,6 +58,24 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
     });
   lua_pop(lua, 1);
   return options;
+}
+
+// The factors of the rule's forecasts. Each may be set as an option is.
+void read_factors(lua_State* lua, const LuaTable& table, Rule& rule) {
+  if (table.push("factors") != LUA_TNIL)
+    LuaTable(lua, -1, rule.path + ": 'factors'").each_pair([&](const std::string& name, int index) {
+      const LuaTable f(lua, index, fmt::format("{}: factor '{}'", rule.path, name));
+      f.only({"by", "least", "most", "doc", "source"});
+      const auto by = f.number("by");
+      if (!by) throw Error(fmt::format("{} needs 'by', a number", f.where()));
+      const FactorRange range{f.number("least").value_or(*by), f.number("most").value_or(*by),
+                              f.lines("source")};
+      if (range.least > *by || range.most < *by)
+        throw Error(fmt::format("{}: 'by' is not between 'least' and 'most'", f.where()));
+      if (!rule.options.emplace(name, RuleOption{*by, "fraction", f.lines("doc"), range}).second)
+        throw Error(fmt::format("{} has the name of an option", f.where()));
+    });
+  lua_pop(lua, 1);
 }
 
 // The table of templates at the top of Lua's stack.
@@ -111,7 +131,7 @@ void read_rule(lua_State* lua, Rule& rule) {
   if (!lua_istable(lua, 1)) throw Error(fmt::format("{}: a rule file must return one table", path));
   const LuaTable t(lua, 1, path + ": the rule");
   t.only({"id", "category", "title", "since", "needs", "options", "messages", "headlines", "doc",
-          "warning_at", "after_others", "evaluate"});
+          "warning_at", "after_others", "factors", "advice", "evaluate"});
   rule.id = t.text("id");
   rule.category = t.text("category");
   rule.title = t.text("title");
@@ -121,19 +141,25 @@ void read_rule(lua_State* lua, Rule& rule) {
         "{}: 'id' and 'category' may have only lower-case letters, digits and '-'", path));
   rule.needs = read_needs(t, path);
   rule.options = read_options(lua, t, path);
+  read_factors(lua, t, rule);
   rule.messages = read_messages(lua, t, path);
   rule.headlines = read_headlines(lua, t, rule);
   read_doc(lua, t, rule);
   rule.warning_at = t.number("warning_at").value_or(rule.warning_at);
   rule.after_others = t.truth("after_others");
+  check_advice(lua, t);
   if (t.push("evaluate") != LUA_TFUNCTION)
     throw Error(fmt::format("{}: the rule needs 'evaluate', a function", path));
 }
 
+// Whether a file below a folder of rules is one, neither its test nor a library.
+bool is_rule(std::string_view path) {
+  return !path.ends_with(".test.lua") && !path.ends_with(library_suffix);
+}
+
 std::vector<fs::path> rule_files(const fs::path& directory, const std::string& shown_as) {
   std::vector<fs::path> files = files_below(directory, ".lua", shown_as);
-  std::erase_if(
-      files, [](const fs::path& path) { return path.filename().string().ends_with(".test.lua"); });
+  std::erase_if(files, [](const fs::path& path) { return !is_rule(path.string()); });
   if (files.empty()) throw Error(fmt::format("{}: contains no rules (*.lua)", shown_as));
   return files;
 }
@@ -164,7 +190,7 @@ Rule load_rule(std::string source, const std::string& path) try {
 std::vector<Rule> own_rules() {
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_files())
-    if (file.path.starts_with("rules/") && !file.path.ends_with(".test.lua"))
+    if (file.path.starts_with("rules/") && is_rule(file.path))
       rules.push_back(load_rule(std::string(file.text), std::string(file.path)));
   sort_by_id(rules);
   return rules;
@@ -180,6 +206,8 @@ std::vector<Rule> rules_in(const fs::path& directory, const std::string& said) {
 
 void add_rules(std::vector<Rule>& rules, std::vector<Rule> added, std::vector<std::string>& notes) {
   for (Rule& rule : added) {
+    for (const std::string& note : deprecations(rule.source))
+      notes.push_back(fmt::format("{}: {}", rule.path, note));
     const auto same =
         std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == rule.id; });
     if (same == rules.end()) {

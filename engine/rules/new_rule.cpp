@@ -17,7 +17,7 @@ constexpr const char* rule_template = R"(return {
     share = { default = 0.05, unit = "fraction", doc = "Share of the step from which such copies count. Say where the number comes from." },
   },
   messages = {
-    main = "{count:# copy from the host takes|# copies from the host take} {time:ns} of {each_step} ({share:fraction}).",
+    main = "{count:# copy from the host takes|# copies from the host take} {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {                                     -- the finding's title: what is wrong in this recording
     main = "The GPU waits for {count:# copy|# copies} from the host {a_step}",
@@ -27,6 +27,9 @@ constexpr const char* rule_template = R"(return {
     why = "The GPU computes nothing meanwhile.",
     fix = "Say which switch to set, and to what.",
     wrong = "Say when an engineer would wave this away.",
+  },
+  advice = {                                        -- the first fix first; `when` and `unless` say what must be seen
+    "Say what to do first: in a few words, then how, with code between `backticks`.",
   },
   evaluate = function(trace, options)
     local copies = trace:ops { direction = "h2d" }
@@ -41,7 +44,6 @@ constexpr const char* rule_template = R"(return {
       confidence = "medium",
       metrics = { { name = "exposed copies", value = share, unit = "fraction", threshold = options.share } },
       evidence = copies:evidence { most = 3 },
-      advice = { "Say what to do first: in a few words, then how." },
     } }
   end,
 }

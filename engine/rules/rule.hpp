@@ -12,10 +12,17 @@ namespace gh {
 
 using OptionValue = std::variant<double, bool, std::string>;
 
+/// Between what a factor of a forecast lies, and what says so: a measurement or a paper.
+struct FactorRange {
+  double least = 0, most = 0;
+  std::string source;
+};
+
 struct RuleOption {
   OptionValue value;  ///< the default
   std::string unit;   ///< "fraction", "ns", "bytes", "count", ...
   std::string doc;    ///< what it does, and where its default comes from
+  std::optional<FactorRange> range;  ///< of one of the rule's `factors`
 };
 
 /// The contents of the table that a rule file returns.
@@ -25,8 +32,8 @@ struct Rule {
   std::string title;          ///< one line of the catalogue: what the rule finds
   std::string since;          ///< the program's version that brought it
   std::vector<Source> needs;  ///< without these it is not checked
-  std::map<std::string, RuleOption> options;
-  std::map<std::string, std::string> messages;   ///< templates: "{idle:ns} of {each_step}"
+  std::map<std::string, RuleOption> options;     ///< and factors, which are set alike
+  std::map<std::string, std::string> messages;   ///< templates: "{idle:lost} of {each_step}"
   std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title
   std::string what, why, fix, wrong;             ///< its documentation
   double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning

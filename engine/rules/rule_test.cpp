@@ -14,6 +14,7 @@
 #include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "read/nsys.hpp"
+#include "rules/binding.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 #include "rules/sandbox.hpp"
@@ -235,7 +236,8 @@ std::string mismatch(const Expected& expected, const Finding& f) {
       {"message", expected.message, f.message},
       {"confidence", expected.confidence, f.confidence},
       {"advice", expected.advice, f.advice.empty() ? "" : f.advice.front()},
-      {"follows_from", expected.follows_from, f.follows_from}};
+      // Ranking drops a root that is not among the findings, and a test asks one rule alone.
+      {"follows_from", expected.follows_from, f.root}};
   for (const auto& [key, glob, actual] : texts)
     if (!glob.empty() && !glob_match(glob, actual)) return fmt::format("{} '{}'", key, glob);
   if (!expected.worth) return "";
@@ -263,7 +265,7 @@ std::string snapshot_mismatch(const Report& report, const std::string& name, Sna
 }
 
 // What breaks the style of the program's own rules in the short report, or "".
-std::string style_mismatch(const Finding& f) {
+std::string style_mismatch(const Said& f) {
   if (f.title.ends_with('.') || display_width(f.title) > most_headline_letters)
     return fmt::format("a title of at most {} letters without a full stop, not '{}'",
                        most_headline_letters, f.title);
@@ -290,19 +292,6 @@ std::string case_mismatch(const Case& c, const Report& report, Snapshots& snapsh
   const bool met = report.failed.empty() && report.findings.empty() &&
                    report.not_checked.empty() == (c.outcome == "clean");
   return met ? "" : c.outcome;
-}
-
-bool expects_root(const Case& c) {
-  return std::any_of(c.findings.begin(), c.findings.end(),
-                     [](const Expected& e) { return !e.follows_from.empty(); });
-}
-
-// Ranking drops a root that is not among the findings, and a test asks one rule alone: takes what
-// each finding follows from by the rule's own word.
-void name_roots(const Report& asked, Report& report) {
-  for (Finding& f : report.findings)
-    for (const Finding& said : asked.findings)
-      if (said.subject == f.subject) f.follows_from = said.follows_from;
 }
 
 RuleSettings settings_of(const Case& c, const Rule& rule) {
@@ -350,6 +339,8 @@ class RuleTest {
   void run_cases() {
     const fs::path rule_path = beside(".lua"), snapshot_path = beside(".snapshot");
     const Rule rule = load_rule(read_text(rule_path), printable(rule_path.string()));
+    for (const std::string& note : deprecations(rule.source))
+      result_.notes.push_back(fmt::format("{}: {}", rule.path, note));
     Snapshots snapshots = read_snapshots(snapshot_path);
     const std::int64_t most_ns = processor_ns() + options_.cpu_ns;
     Cases cases(source_, shown_path_);
@@ -369,9 +360,7 @@ class RuleTest {
     const Analysis analysis(trace_of(c, options_.fixtures), Classes(), {});
     const Facts facts(analysis);
     const std::map<std::string, RuleSettings> settings{{rule.id, settings_of(c, rule)}};
-    Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
-    if (expects_root(c))
-      name_roots(ask_rules({rule}, analysis, facts, settings, report.replay), report);
+    const Report report = evaluate({rule}, analysis, facts, settings, c.replayed);
     std::string wrong = case_mismatch(c, report, snapshots, options_.update);
     if (wrong.empty() && is_own_) wrong = style_mismatch(report);
     if (wrong.empty())
@@ -421,7 +410,8 @@ Found find_tests(const fs::path& directory) {
   for (const fs::path& path : files_below(directory, ".lua", shown_path)) {
     if (path.filename().string().ends_with(".test.lua"))
       found.tests.push_back(path);
-    else if (!fs::exists(fs::path(path).replace_extension(".test.lua")))
+    else if (!path.string().ends_with(library_suffix) &&
+             !fs::exists(fs::path(path).replace_extension(".test.lua")))
       found.untested.push_back(printable(path.string()));
   }
   if (found.tests.empty())

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trace/trace.hpp"
 
@@ -14,6 +15,7 @@ namespace gh {
 struct RuleTestResult {
   int passed = 0, failed = 0;
   std::string output;
+  std::vector<std::string> notes;  ///< about verbs that rules should no longer use
 };
 
 struct RuleTestOptions {

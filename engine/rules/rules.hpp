@@ -3,11 +3,12 @@
 //
 //   rule.hpp             a rule as its file defines it, and how a configuration changes it
 //   load.hpp             reads and checks rule files, adds a team's rules, selects rules
-//   evaluate.hpp         runs rules on a report: check needs, run, read findings, rank, plan
-//   finding.hpp          a finding, and the report that contains them all
-//   again.hpp            runs rules again on the step that the plan leaves
-//   worth.hpp            what a finding's fix saves; the plan of all fixes
+//   evaluate.hpp         runs rules on a report and makes it: the way of a finding, step by step
+//   finding.hpp          what a rule said, its estimate and standing; the report that has them all
+//   estimate.hpp         what a finding's fix saves by itself
+//   standing.hpp         what it saves beside others; the plan of all fixes
 //   ranking.hpp          which finding comes first
+//   masked.hpp           runs rules again on the step that the plan leaves
 //   suppression.hpp      findings that a team has decided to accept
 //
 // Internal to this folder:
@@ -29,5 +30,5 @@
 #include "rules/load.hpp"
 #include "rules/ranking.hpp"
 #include "rules/rule.hpp"
+#include "rules/standing.hpp"
 #include "rules/suppression.hpp"
-#include "rules/worth.hpp"

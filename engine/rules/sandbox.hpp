@@ -3,7 +3,7 @@
 // around.
 //
 // What a rule can use (sandbox/library.cpp)
-//   base    assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen select
+//   base    assert error getmetatable ipairs next pairs pcall rawequal rawget rawlen require select
 //           setmetatable tonumber tostring type xpcall _G
 //   math    all but random and randomseed
 //   string  byte char format len lower rep reverse sub upper, and our glob short split starts_with
@@ -19,6 +19,7 @@
 //   setmetatable  rejects __gc, __mode, and a __call that is not a function; it takes a copy, so
 //                 later changes to the metatable have no effect.
 //   getmetatable  works for tables only.
+//   require       returns what one of the program's own libraries returns, and knows no others.
 //   pcall, xpcall catch errors, but not exhausted limits. xpcall's handler runs after the call
 //                 has unwound.
 //   strings       are at most 1 MiB long and do not convert to numbers: "1" + 1 is an error.
@@ -40,6 +41,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 struct lua_State;
 
@@ -117,6 +119,14 @@ class LuaSandbox {
 /// it takes hours before the instruction count notices. Every verb charges at least one: Lua calls
 /// some repeatedly without an instruction in between, such as a sort's comparison.
 void lua_spend(lua_State* state, std::int64_t instructions);
+
+/// A file of Lua that rules share: rules/CATEGORY/NAME.lib.lua, which returns one value.
+inline constexpr std::string_view library_suffix = ".lib.lua";
+std::vector<std::string> library_names();
+/// The text of one of them. Throws Error if there is none.
+std::string_view library_text(const std::string& name);
+/// Pushes what a library returns, which is run once in each state. Throws Error if there is none.
+void lua_require(lua_State* state, const std::string& name);
 
 /// Charges text that is copied out of Lua: see SandboxLimits::text_bytes. Throws Error if a rule
 /// passes too much; the rule is stopped.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/text.hpp"
 #include "rules/finding.hpp"
@@ -11,32 +10,25 @@
 namespace gh {
 namespace {
 
-bool matches(const Suppression& s, const Finding& f) {
+bool matches(const Suppression& s, const Estimated& f) {
   return f.rule == s.rule && glob_match(s.subject, f.subject) &&
-         (!s.up_to || static_cast<double>(std::max(f.recoverable_ns, f.alone_ns)) <= *s.up_to);
+         (!s.up_to || static_cast<double>(f.alone_ns) <= *s.up_to);
 }
 
-bool looked(const Report& report, const std::string& rule) {
-  return std::find(report.clean.begin(), report.clean.end(), rule) != report.clean.end() ||
-         std::any_of(report.findings.begin(), report.findings.end(),
-                     [&](const Finding& f) { return f.rule == rule; });
+SuppressionState state_of(const Suppression& s, const std::string& today, const Answers& answers) {
+  if (!s.holds(today)) return SuppressionState::expired;
+  const auto any = [&](auto holds) {
+    return std::any_of(answers.findings.begin(), answers.findings.end(), holds);
+  };
+  if (any([&](const Estimated& f) { return matches(s, f); })) return SuppressionState::used;
+  const bool looked =
+      std::find(answers.clean.begin(), answers.clean.end(), s.rule) != answers.clean.end() ||
+      any([&](const Estimated& f) { return f.rule == s.rule; });
+  return looked ? SuppressionState::unused : SuppressionState::not_checked;
 }
 
 const char* suppression_kind(const Suppression& s) {
   return s.gate_only ? "exception" : "suppression";
-}
-
-// Takes out what one suppression matches.
-SuppressionState apply(Report& report, const Suppression& s) {
-  std::vector<Finding>& findings = report.findings;
-  const auto first = std::stable_partition(findings.begin(), findings.end(),
-                                           [&](const Finding& f) { return !matches(s, f); });
-  if (first == findings.end())
-    return looked(report, s.rule) ? SuppressionState::unused : SuppressionState::not_checked;
-  report.suppressed.insert(report.suppressed.end(), std::make_move_iterator(first),
-                           std::make_move_iterator(findings.end()));
-  findings.erase(first, findings.end());
-  return SuppressionState::used;
 }
 
 }  // namespace
@@ -63,13 +55,18 @@ std::vector<std::size_t> hidden_by(const Report& report, const Suppression& s) {
   return hidden;
 }
 
-bool suppress(Report& report, const Accepted& accepted) {
-  for (const Suppression& s : accepted.suppressions) {
-    const SuppressionState state =
-        s.holds(accepted.today) ? apply(report, s) : SuppressionState::expired;
-    report.suppressions.emplace_back(s, state);
-  }
-  return !report.suppressed.empty();
+bool is_accepted(const Estimated& f, const Accepted& accepted) {
+  return std::any_of(
+      accepted.suppressions.begin(), accepted.suppressions.end(),
+      [&](const Suppression& s) { return s.holds(accepted.today) && matches(s, f); });
+}
+
+std::vector<std::pair<Suppression, SuppressionState>> states_of(const Accepted& accepted,
+                                                                const Answers& answers) {
+  std::vector<std::pair<Suppression, SuppressionState>> states;
+  for (const Suppression& s : accepted.suppressions)
+    states.emplace_back(s, state_of(s, accepted.today, answers));
+  return states;
 }
 
 }  // namespace gh

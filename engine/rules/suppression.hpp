@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gh {
 
+struct Answers;
+struct Estimated;
 struct Report;
 
 /// A finding that a team has decided to accept, for a reason and possibly until a date.
@@ -40,8 +43,13 @@ struct Accepted {
   std::string today;  ///< "2026-11-21"
 };
 
-/// Takes what the team lives with out of the findings. Returns whether there was any.
-bool suppress(Report& report, const Accepted& accepted);
+/// Whether a team lives with a finding.
+bool is_accepted(const Estimated& finding, const Accepted& accepted);
+
+/// What each suppression did on a report. One that matches a finding is used, even if an earlier
+/// one matches it too.
+std::vector<std::pair<Suppression, SuppressionState>> states_of(const Accepted& accepted,
+                                                                const Answers& answers);
 
 /// The suppressed findings that a suppression hides, as indices into report.suppressed.
 std::vector<std::size_t> hidden_by(const Report& report, const Suppression& suppression);

@@ -16,14 +16,6 @@ constexpr Ns longest_grown_ns = 100'000'000'000;
 
 Ns changed(Ns from, Ns to) { return std::clamp<Ns>(to, 0, std::max(from, longest_grown_ns)); }
 
-double value_of(const Factor& f, Guess guess) {
-  switch (guess) {
-    case Guess::least: return f.least;
-    case Guess::most: return f.most;
-    default: return f.by;
-  }
-}
-
 // The host time that a change affects: parts of pauses between calls, and spans that stand for the
 // whole pause in which they lie.
 struct HostTime {
@@ -41,16 +33,18 @@ struct HostTime {
 
 class Application {
  public:
-  Application(const ReplayGraph& graph, Edges& edges) : g_(graph), e_(edges) {}
+  Application(const ReplayGraph& graph, Guess guess, Edges& edges)
+      : g_(graph), guess_(guess), e_(edges) {}
 
-  void remove(const std::vector<Row>& rows) {
-    for (const Row op : rows)
+  void operator()(const change::Remove& remove) {
+    for (const Row op : remove.ops)
       if (holds_op(op)) forget_op(op);
   }
 
   // Two fixes of one operation do not multiply: each gives the time that the operation then takes.
-  void scale(const std::vector<Row>& rows, double by) {
-    for (const Row op : rows) {
+  void operator()(const change::Scale& scale) {
+    const double by = guessed(scale.factor);
+    for (const Row op : scale.ops) {
       if (!holds_op(op)) continue;
       const Node n = g_.op_node(op);
       e_.length[n] = by > 1 ? changed(e_.length[n], scaled(e_.length[n], by))
@@ -58,23 +52,24 @@ class Application {
     }
   }
 
-  void shorten(const std::vector<Row>& rows, const std::vector<Ns>& cut_ns) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!holds_op(rows[i])) continue;
-      Ns& length = e_.length[g_.op_node(rows[i])];
-      length = std::max<Ns>(0, length - cut_ns[i]);
+  void operator()(const change::Shorten& shorten) {
+    for (std::size_t i = 0; i < shorten.ops.size(); ++i) {
+      if (!holds_op(shorten.ops[i])) continue;
+      Ns& length = e_.length[g_.op_node(shorten.ops[i])];
+      length = std::max<Ns>(0, length - shorten.cut_ns[i]);
     }
   }
 
   // The first operation of each run within a step stands for the whole run.
-  void fuse(std::vector<Row> rows, double by) {
+  void operator()(const change::Fuse& fuse) {
     struct Run {
       Ns longest = 0, sum = 0;
     };
     std::vector<Node> head(g_.steps.ops.count, origin);  // of an operation's run
     std::map<Node, Run> runs;                            // by head
-    std::sort(rows.begin(), rows.end());
-    for (const Row op : rows) {
+    std::vector<Row> ops = fuse.ops;
+    std::sort(ops.begin(), ops.end());
+    for (const Row op : ops) {
       if (!holds_op(op)) continue;
       const Row first = g_.steps.ops.first, before = g_.stream_before[op - first];
       const Node n = g_.op_node(op);
@@ -87,25 +82,25 @@ class Application {
       if (goes_on) forget_op(op);
     }
     for (const auto& [node, run] : runs)
-      e_.length[node] = std::min(scaled(run.longest, by), run.sum);
+      e_.length[node] = std::min(scaled(run.longest, guessed(fuse.factor)), run.sum);
   }
 
-  void put_into_graph(const std::vector<Row>& rows, Ns gap_ns) {
-    const GraphCapture capture(g_, rows);
+  void operator()(const change::Graph& graph) {
+    const GraphCapture capture(g_, graph.ops);
     for (const Row call : capture.needless_calls()) forget_call(call);
-    for (const Row op : rows) {
+    for (const Row op : graph.ops) {
       if (!holds_op(op) || capture.begins_graph(op)) continue;
       const Node n = g_.start_node(op);
       if (e_.from[n][edge::launch] != origin) e_.weight[n][edge::launch] = absent;
-      if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = gap_ns;
+      if (e_.from[n][edge::stream] != origin) e_.weight[n][edge::stream] = graph.gap_ns;
     }
   }
 
   // Moved operations wait only for moved ones of their stream, and nothing else waits for them.
-  void move_aside(const std::vector<Row>& rows) {
+  void operator()(const change::Overlap& overlap) {
     const Trace& t = g_.analysis.trace;
     std::vector<std::uint8_t> moved(e_.from.size());
-    for (const Row op : rows)
+    for (const Row op : overlap.ops)
       if (holds_op(op)) moved[g_.op_node(op)] = 1;
     std::vector<Node> stayed_before(t.streams.size(), origin),
         moved_before(t.streams.size(), origin);
@@ -127,21 +122,22 @@ class Application {
           e_.weight[end][edge::wait] = absent;
   }
 
-  void unblock(const std::vector<Row>& calls) {
-    for (const Row c : calls)
+  void operator()(const change::Unblock& unblock) {
+    for (const Row c : unblock.calls)
       if (holds_call(c)) e_.weight[g_.end_node(c)][edge::wait] = absent;
   }
 
-  void drop(const std::vector<Row>& calls) {
-    for (const Row c : calls)
+  void operator()(const change::Drop& drop) {
+    for (const Row c : drop.calls)
       if (holds_call(c)) forget_call(c);
   }
 
-  void shorten_pauses(const std::vector<HostSpan>& spans, double by) {
+  void operator()(const change::Pause& pause) {
+    const double by = guessed(pause.factor);
     HostTime any;  // of any thread
     std::map<std::uint16_t, HostTime> by_thread;
     std::map<std::uint16_t, Spans> of_process;  // whole spans of any of its threads
-    for (const HostSpan& h : spans) {
+    for (const HostSpan& h : pause.host) {
       HostTime& host = h.thread == no_index ? any : by_thread[h.thread];
       (h.whole ? host.whole : host.parts).push_back(h.span);
       if (h.whole && h.thread != no_index) of_process[process_of(h.thread)].push_back(h.span);
@@ -212,6 +208,14 @@ class Application {
     weight = changed(weight, weight - scaled(ns, 1 - by));
   }
 
+  double guessed(const Factor& f) const {
+    switch (guess_) {
+      case Guess::least: return f.least;
+      case Guess::most: return f.most;
+      default: return f.by;
+    }
+  }
+
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }
   bool holds_call(Row call) const { return g_.steps.calls.holds(call); }
 
@@ -237,6 +241,7 @@ class Application {
   }
 
   const ReplayGraph& g_;
+  const Guess guess_;
   Edges& e_;
 };
 
@@ -248,19 +253,7 @@ Ns scaled(Ns ns, double by) {
 }
 
 void apply(const ReplayGraph& graph, const Change& change, Guess guess, Edges& edges) {
-  Application to(graph, edges);
-  const double by = value_of(change.factor, guess);
-  switch (change.kind) {
-    case Change::Kind::remove: return to.remove(change.rows);
-    case Change::Kind::scale: return to.scale(change.rows, by);
-    case Change::Kind::shorten: return to.shorten(change.rows, change.cut_ns);
-    case Change::Kind::fuse: return to.fuse(change.rows, by);
-    case Change::Kind::graph: return to.put_into_graph(change.rows, change.gap_ns);
-    case Change::Kind::overlap: return to.move_aside(change.rows);
-    case Change::Kind::unblock: return to.unblock(change.rows);
-    case Change::Kind::drop: return to.drop(change.rows);
-    case Change::Kind::pause: return to.shorten_pauses(change.host, by);
-  }
+  std::visit(Application(graph, guess, edges), change);
 }
 
 }  // namespace gh

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "trace/trace.hpp"
@@ -29,27 +30,110 @@ enum class Guess : std::uint8_t { best, least, most };
 inline constexpr std::size_t guesses = 3;
 constexpr std::size_t index_of(Guess guess) { return static_cast<std::size_t>(guess); }
 
-/// One effect of a fix on the trace.
-struct Change {
-  enum class Kind : std::uint8_t {
-    remove,   ///< removes operations and the calls that launched them
-    scale,    ///< operations take `factor` of their time
-    shorten,  ///< operations become `cut_ns` shorter each
-    fuse,     ///< every uninterrupted run of these operations on a stream becomes one, which takes
-              ///< `factor` times the longest of them
-    graph,    ///< operations follow each other without separate launches, `gap_ns` apart
-    overlap,  ///< operations queue on a separate stream, and later work does not wait for them
-    unblock,  ///< calls do not wait for the GPU
-    drop,     ///< removes calls and the host's work before each
-    pause,    ///< the host's own work in `host` takes `factor` of its time
-  };
-  Kind kind{};
-  std::vector<Row> rows;       ///< operations; for unblock and drop: calls
-  std::vector<HostSpan> host;  ///< for pause
-  std::vector<Ns> cut_ns;      ///< for shorten, parallel to rows
-  Ns gap_ns = 0;               ///< for graph
+/// What a fix does to the trace: one struct for each kind of effect. Its members `ops`, `calls` and
+/// `host` are what it names.
+namespace change {
+/// Removes operations and the calls that launched them.
+struct Remove {
+  std::vector<Row> ops;
+};
+/// Operations take `factor` of their time.
+struct Scale {
+  std::vector<Row> ops;
   Factor factor;
 };
+/// Operations become `cut_ns` shorter each.
+struct Shorten {
+  std::vector<Row> ops;
+  std::vector<Ns> cut_ns;  ///< parallel
+};
+/// Every uninterrupted run of these operations on a stream becomes one, which takes `factor` times
+/// the longest of them.
+struct Fuse {
+  std::vector<Row> ops;
+  Factor factor;
+};
+/// Operations follow each other without separate launches, `gap_ns` apart.
+struct Graph {
+  std::vector<Row> ops;
+  Ns gap_ns = 0;
+};
+/// Operations queue on a separate stream, and later work does not wait for them.
+struct Overlap {
+  std::vector<Row> ops;
+};
+/// Calls do not wait for the GPU.
+struct Unblock {
+  std::vector<Row> calls;
+};
+/// Removes calls and the host's work before each.
+struct Drop {
+  std::vector<Row> calls;
+};
+/// The host's own work takes `factor` of its time.
+struct Pause {
+  std::vector<HostSpan> host;
+  Factor factor{0, 0, 0};
+};
+}  // namespace change
+
+using Change =
+    std::variant<change::Remove, change::Scale, change::Shorten, change::Fuse, change::Graph,
+                 change::Overlap, change::Unblock, change::Drop, change::Pause>;
 using Changes = std::vector<Change>;
+
+/// Whether a change is one of these kinds.
+template <class... Kinds>
+bool is_one_of(const Change& change) {
+  return (std::holds_alternative<Kinds>(change) || ...);
+}
+
+/// What a change names of each sort; none of the sorts that it is not about.
+inline const std::vector<Row>& ops_of(const Change& change) {
+  static const std::vector<Row> none;
+  return std::visit(
+      [](const auto& c) -> const std::vector<Row>& {
+        if constexpr (requires { c.ops; }) return c.ops;
+        return none;
+      },
+      change);
+}
+inline const std::vector<Row>& calls_of(const Change& change) {
+  static const std::vector<Row> none;
+  return std::visit(
+      [](const auto& c) -> const std::vector<Row>& {
+        if constexpr (requires { c.calls; }) return c.calls;
+        return none;
+      },
+      change);
+}
+inline const std::vector<HostSpan>& host_of(const Change& change) {
+  static const std::vector<HostSpan> none;
+  const auto* pause = std::get_if<change::Pause>(&change);
+  return pause ? pause->host : none;
+}
+
+/// Keeps of a change's operations and calls those for which keep_op(row) or keep_call(row) holds,
+/// and frees the memory of the others.
+template <class KeepOp, class KeepCall>
+void keep_rows(Change& change, KeepOp keep_op, KeepCall keep_call) {
+  const auto keep = [](std::vector<Row>& rows, const auto& holds) {
+    std::erase_if(rows, [&](Row row) { return !holds(row); });
+    rows.shrink_to_fit();
+  };
+  if (auto* shorten = std::get_if<change::Shorten>(&change)) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < shorten->ops.size(); ++i)
+      if (keep_op(shorten->ops[i])) shorten->cut_ns[kept++] = shorten->cut_ns[i];
+    shorten->cut_ns.resize(kept);
+    shorten->cut_ns.shrink_to_fit();
+  }
+  std::visit(
+      [&](auto& c) {
+        if constexpr (requires { c.ops; }) keep(c.ops, keep_op);
+        if constexpr (requires { c.calls; }) keep(c.calls, keep_call);
+      },
+      change);
+}
 
 }  // namespace gh

@@ -48,9 +48,9 @@ Edges uniform(const ReplayGraph& g) {
 // Whether a change lets kernels overlap with others: these then hide behind the busiest stream.
 bool moves_kernels(const Trace& t, const Changes& changes) {
   return std::any_of(changes.begin(), changes.end(), [&](const Change& c) {
-    return c.kind == Change::Kind::overlap &&
-           std::any_of(c.rows.begin(), c.rows.end(),
-                       [&](Row op) { return t.ops.kind[op] == OpKind::kernel; });
+    const auto* overlap = std::get_if<change::Overlap>(&c);
+    return overlap && std::any_of(overlap->ops.begin(), overlap->ops.end(),
+                                  [&](Row op) { return t.ops.kind[op] == OpKind::kernel; });
   });
 }
 
@@ -227,27 +227,6 @@ void add_to(Path& all, const Path& of_run, double weight) {
 
 using Runs = std::vector<std::unique_ptr<const ReplayedRun>>;
 
-// Keeps the replayed rows of a change, and frees the memory of the others.
-void keep_rows(Change& c, const Runs& runs, bool of_calls) {
-  const auto replayed = [&](Row row) {
-    return std::any_of(runs.begin(), runs.end(), [&](const auto& run) {
-      return (of_calls ? run->steps.calls : run->steps.ops).holds(row);
-    });
-  };
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    if (!replayed(c.rows[i])) continue;
-    if (!c.cut_ns.empty()) c.cut_ns[kept] = c.cut_ns[i];
-    c.rows[kept++] = c.rows[i];
-  }
-  c.rows.resize(kept);
-  c.rows.shrink_to_fit();
-  if (!c.cut_ns.empty()) {
-    c.cut_ns.resize(kept);
-    c.cut_ns.shrink_to_fit();
-  }
-}
-
 }  // namespace
 
 struct Replay::State {
@@ -411,16 +390,22 @@ std::string Replay::distrust() const {
 }
 
 void Replay::trim(Changes& changes) const {
+  const auto in_any_run = [&](auto holds) {
+    return std::any_of(state_->runs.begin(), state_->runs.end(),
+                       [&](const auto& run) { return holds(run->steps); });
+  };
   for (Change& c : changes) {
-    const bool of_calls = c.kind == Change::Kind::unblock || c.kind == Change::Kind::drop;
-    keep_rows(c, state_->runs, of_calls);
-    std::erase_if(c.host, [&](const HostSpan& h) {
-      return std::all_of(state_->runs.begin(), state_->runs.end(), [&](const auto& run) {
-        const Span& window = run->steps.window;
-        return h.span.end <= window.start || h.span.start >= window.end;
+    keep_rows(
+        c, [&](Row op) { return in_any_run([&](auto& steps) { return steps.ops.holds(op); }); },
+        [&](Row call) { return in_any_run([&](auto& steps) { return steps.calls.holds(call); }); });
+    auto* pause = std::get_if<change::Pause>(&c);
+    if (!pause) continue;
+    std::erase_if(pause->host, [&](const HostSpan& h) {
+      return !in_any_run([&](auto& steps) {
+        return h.span.end > steps.window.start && h.span.start < steps.window.end;
       });
     });
-    c.host.shrink_to_fit();
+    pause->host.shrink_to_fit();
   }
 }
 
@@ -440,15 +425,15 @@ std::size_t Replay::points() const {
   return points;
 }
 
-bool Replay::can_be_remade() const {
+bool Replay::gives_trace() const {
   return reason().empty() && state_->runs.size() == 1 && !state_->runs.front()->steps.led;
 }
 
-Remade Replay::remade(const Changes& changes) const {
+TraceAfter Replay::trace_after(const Changes& changes) const {
   const ReplayedRun& run = *state_->runs.front();
   Edges edges = run.graph->recorded;
   for (const Change& c : changes) apply(*run.graph, c, Guess::best, edges);
-  Remade made = remake(*run.graph, edges, changes);
+  TraceAfter made = gh::trace_after(*run.graph, edges, changes);
   if (measured_ns() > 0)
     made.trace.measured_step = {step_ns(changes), state_->analysis.trace.measured_step.from};
   return made;

@@ -13,8 +13,8 @@
 #include "whatif/changes.hpp"
 #include "whatif/floors.hpp"
 #include "whatif/path.hpp"
-#include "whatif/remade.hpp"
 #include "whatif/replayed_steps.hpp"
+#include "whatif/trace_after.hpp"
 
 namespace gh {
 
@@ -82,9 +82,9 @@ class Replay {
   /// How many points in time a replay computes.
   std::size_t points() const;
   /// Whether a single run of whole steps is replayed, which can be turned into a trace.
-  bool can_be_remade() const;
+  bool gives_trace() const;
   /// The steps as they would be recorded with these changes, including the profiler's overhead.
-  Remade remade(const Changes& changes) const;
+  TraceAfter trace_after(const Changes& changes) const;
 
   /// Lower bounds of a step with these changes.
   using Bounds = gh::Bounds;

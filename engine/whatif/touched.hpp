@@ -18,13 +18,13 @@ class Touched {
   /// Whether anything that these changes touch has already been added.
   bool any_of(const Changes& changes) const;
   /// The same changes, without what has been added.
-  Changes rest_of(const Changes& changes) const;
+  Changes rest_of(Changes changes) const;
 
  private:
-  bool has_row(const Change& change, Row row) const;
+  bool has_op(const Change& change, Row op) const;
   bool has_host(const HostSpan& host) const;
   std::vector<HostSpan> rest_of_host(const std::vector<HostSpan>& spans) const;
-  Spans host_of(std::uint16_t thread) const;
+  Spans added_to(std::uint16_t thread) const;
 
   const Trace& trace_;
   std::vector<bool> ops_, calls_;

@@ -10,7 +10,7 @@
 //   floors.hpp          lower bounds of a step
 //   replay.hpp          all of that behind one class: changes in, length of the step out
 //   touched.hpp         what changes touch, so that two fixes do not both save it
-//   remade.hpp          the replayed steps with changes made, as a separate trace
+//   trace_after.hpp     the replayed steps with changes made, as a separate trace
 //   plan.hpp            which fixes to make, in which order, and what the step then takes
 //
 // Include only the headers included here from outside; the others are internal to this folder.

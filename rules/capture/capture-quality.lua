@@ -1,3 +1,11 @@
+-- How to record what is needed, and no more.
+local how = {
+  torch_profiler = "`torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])` with `schedule(wait=10, warmup=3, active=8, repeat=1)`",
+  nsys = "`nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`",
+}
+-- What the profiler says where it lost events.
+local losses = { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" }
+
 return {
   id = "capture-quality",
   category = "capture",
@@ -11,6 +19,8 @@ return {
     run_to_run = { default = 0.06, unit = "fraction", doc = "How much longer the measured step may be than the recorded one: steps of one program vary that much from run to run." },
     start_share = { default = 0.5, unit = "fraction", doc = "Share of the recording before the first step, from which it is mentioned." },
     least_steps = { default = 3, unit = "count", doc = "With fewer steps, what is usual cannot be told." },
+    nameless_share = { default = 0.1, unit = "fraction", doc = "Share of the kernels without a name, from which the report cannot be judged. Chosen: a whole report has none." },
+    unlaunched_share = { default = 0.2, unit = "fraction", doc = "Share of the GPU operations without a launch, from which it is mentioned. Chosen: at the start of a recording a few are in flight." },
   },
   messages = {
     nothing = "The report holds no GPU work, so nothing about the GPU could be judged. Kernels: {reason}",
@@ -43,83 +53,105 @@ return {
     longer = "The measured {unit} is longer than the recorded one",
   },
   doc = {
-    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (--measured-step) fits.",
+    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (`--measured-step`) fits.",
     why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so itself; this one reports what affects all of them.",
-    fix = "Record a few steps after warm-up with nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop, with torch.cuda.profiler.start() and stop() around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
+    fix = "Record a few steps after warm-up with `nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`, with `torch.cuda.profiler.start()` and `stop()` around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
     wrong = "A program that does everything once has no steps; ignore the note then. Many warnings of the profiler are harmless (\"might have been\", cuDNN symbols) and are not repeated here.",
+  },
+  advice = {
+    { when = "damaged", torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: `nsys export --type sqlite`." },
+    { when = "nameless", torch_profiler = "Record the trace again.", nsys = "Export the report again: `nsys export --type sqlite`, with all tables." },
+    { when = { "nothing", "failed_calls" }, "Fix the failing calls first: see failed-calls, then record again." },
+    { when = "nothing", unless = "failed_calls", "Record the process that uses the GPU: start once it works on it, with {how}." },
+    { when = "dropped", "Record less: only a few steps, or fewer sources at once." },
+    { when = "unlaunched", "Start recording before the launches: {how}." },
+    {
+      when = "no_steps",
+      torch_profiler = "Mark the steps: call `profiler.step()` after each and record several. Or choose an annotation of the trace with `--range NAME`.",
+      pytorch = "Mark the steps: put an NVTX range around each (`torch.cuda.nvtx.range(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
+      python = "Mark the iterations: put an NVTX range around each (`nvtx.annotate(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
+      cuda = "Mark the iterations: put an NVTX range around each (`nvtxRangePush(\"step 1\")` and `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range NAME`.",
+    },
+    { when = "few_steps", "Record five to ten steps after warm-up." },
+    { when = "one_step", "Record five to ten steps after warm-up." },
+    { when = "start", "Record after start-up: {how}. If start-up itself takes too long, record it alone." },
+    { when = "shared", "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes save is known." },
+    {
+      when = "overhead",
+      torch_profiler = "Record less at once to confirm times: no `with_stack`, `profile_memory`, `record_shapes`.",
+      nsys = "Trace less at once to confirm times: leave out osrt, or NVTX of every operator.",
+    },
+    {
+      when = "added",
+      torch_profiler = "Record less at once: no `with_stack`, `profile_memory` or `record_shapes` brings the recorded step closer to the measured one.",
+      nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the recorded step comes closer to the measured one.",
+    },
+    { when = "longer", "Measure the step again: the same program, data and GPU, and steps as warm as the recorded ones." },
   },
   evaluate = function(trace, options)
     local findings = {}
-    local how = trace:words {
-      torch_profiler = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) with schedule(wait=10, warmup=3, active=8, repeat=1)",
-      nsys = "nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop",
-    }
-    local again = { torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: nsys export --type sqlite." }
-    local function say(subject, message, data, advice, severity, metrics)
-      findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", advice = { advice }, metrics = metrics }
+    local function say(subject, message, data, severity, metrics)
+      data.how = trace:words(how)
+      findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", metrics = metrics }
+      return findings[#findings]
     end
     local problems = trace:problems()
     if problems[1] then
-      say("reading", "damaged", { problem = table.concat(problems, "; ") }, again, "warning")
+      say("reading", "damaged", { problem = table.concat(problems, "; ") }, "warning")
     end
     local kernels = trace:ops { kind = "kernel" }
     local nameless = kernels:where { name = "" }:count()
-    if nameless > 0.1 * kernels:count() then
-      say("names", "nameless", { count = nameless, of = kernels:count() }, { torch_profiler = "Record the trace again.", nsys = "Export the report again: nsys export --type sqlite, with all tables." }, "error")
+    if nameless > options.nameless_share * kernels:count() then
+      say("names", "nameless", { count = nameless, of = kernels:count() }, "error")
     end
     if trace:fact "device.count" == 0 then
       local _, reason = trace:available "kernels"
       local failed = trace:failed_calls()[1] ~= nil
-      say("GPU work", "nothing", { reason = reason }, failed and "Fix the failing calls first: see failed-calls, then record again." or "Record the process that uses the GPU: start once it works on it, with " .. how .. ".", "error")
-      if failed then findings[#findings].follows_from = "failed-calls" end
+      local nothing = say("GPU work", "nothing", { reason = reason }, "error")
+      nothing.seen = { failed_calls = failed }
+      nothing.follows_from = failed and "failed-calls" or nil
       return findings
     end
-    for _, glob in ipairs { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" } do
+    for _, glob in ipairs(losses) do
       local texts = trace:diagnostics(glob)
       if texts[1] then
-        say("lost events", "dropped", { text = texts[1] }, "Record less: only a few steps, or fewer sources at once.", "warning")
+        say("lost events", "dropped", { text = texts[1] }, "warning")
         break
       end
     end
     local launched, without = trace:ops { kind = { "kernel", "graph" } }:count(), trace:fact "capture.unlaunched_fraction"
-    if launched > 0 and without and without > 0.2 then
-      say("launches", "unlaunched", { share = without }, "Start recording before the launches: " .. how .. ".")
+    if launched > 0 and without and without > options.unlaunched_share then
+      say("launches", "unlaunched", { share = without })
     end
     local steps = trace:fact "steps.count" / trace:fact "device.count"
     if trace:fact "steps.found" == 0 then
-      say("steps", "no_steps", { window = trace:total_ns() / trace:fact "device.count" },
-        {
-          torch_profiler = "Mark the steps: call profiler.step() after each and record several. Or choose an annotation of the trace with --range NAME.",
-          pytorch = "Mark the steps: put an NVTX range around each (torch.cuda.nvtx.range(\"step 1\"), ...) and record a few. Or choose a range of the report with --range NAME.",
-          python = "Mark the iterations: put an NVTX range around each (nvtx.annotate(\"step 1\"), ...) and record a few. Or choose a range of the report with --range NAME.",
-          cuda = "Mark the iterations: put an NVTX range around each (nvtxRangePush(\"step 1\") and nvtxRangePop()) and record a few. Or choose a range of the report with --range NAME.",
-        })
+      say("steps", "no_steps", { window = trace:total_ns() / trace:fact "device.count" })
     elseif steps < options.least_steps then
-      say("steps", steps < 2 and "one_step" or "few_steps", { count = math.floor(steps) }, "Record five to ten steps after warm-up.", nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
+      say("steps", steps < 2 and "one_step" or "few_steps", { count = math.floor(steps) }, nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
     end
     local before = trace:fact "steps.before_ns"
     local start_share = before / (before + trace:total_ns() / trace:fact "device.count")
     if trace:fact "steps.found" == 1 and start_share >= options.start_share then
-      say("start-up", "start", { before = before, share = start_share }, "Record after start-up: " .. how .. ". If start-up itself takes too long, record it alone.", nil,
+      say("start-up", "start", { before = before, share = start_share }, nil,
         { { name = "start-up", value = start_share, unit = "fraction", threshold = options.start_share } })
     end
     local processes = trace:fact "device.processes"
     if processes > 1 then
-      say("shared GPU", "shared", { count = processes }, "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes save is known.")
+      say("shared GPU", "shared", { count = processes })
     end
     local overhead = trace:fact "capture.profiler_overhead_fraction"
     if overhead and overhead >= options.overhead_share then
-      say("overhead", "overhead", { share = overhead }, { torch_profiler = "Record less at once to confirm times: no with_stack, profile_memory, record_shapes.", nsys = "Trace less at once to confirm times: leave out osrt, or NVTX of every operator." }, nil,
+      say("overhead", "overhead", { share = overhead }, nil,
         { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
     end
     local added = trace:fact "capture.overhead_fraction"
     local lengths = added and { share = math.abs(added), measured = trace:fact "step.measured_ns", recorded = trace:fact "step.mean_ns" }
     if added and added >= options.added_share then
-      say("what recording added", "added", lengths, { torch_profiler = "Record less at once: no with_stack, profile_memory or record_shapes brings the recorded step closer to the measured one.", nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the recorded step comes closer to the measured one." }, nil,
+      say("what recording added", "added", lengths, nil,
         { { name = "added by recording", value = added, unit = "fraction", threshold = options.added_share } })
     elseif added and 1 / (1 + added) - 1 > options.run_to_run then
       lengths.share = 1 / (1 + added) - 1
-      say("measured step", "longer", lengths, "Measure the step again: the same program, data and GPU, and steps as warm as the recorded ones.", "warning",
+      say("measured step", "longer", lengths, "warning",
         { { name = "measured longer than recorded", value = lengths.share, unit = "fraction", threshold = options.run_to_run } })
     end
     return findings

@@ -1,15 +1,15 @@
--- What to do first about each result; the advice on other results names the call.
-local remedies = {
-  cudaErrorMemoryAllocation = "Use less memory: a smaller batch or problem. Free what is no longer used, and check with nvidia-smi which other process holds memory of this GPU.",
-  cudaErrorUnsupportedPtxVersion = "Update the driver, or build with an older CUDA toolkit: one no newer than the driver. Code built for this GPU (nvcc -gencode arch=compute_XY,code=sm_XY) needs no PTX to be compiled at all.",
-  cudaErrorInvalidPtx = "Build code for this GPU: nvcc -gencode arch=compute_XY,code=sm_XY.",
-  cudaErrorNoKernelImageForDevice = "Build for this GPU as well: nvcc -gencode arch=compute_XY,code=sm_XY, or install a build of the library that supports it.",
-  cudaErrorInvalidDeviceFunction = "Build for this GPU as well: nvcc -gencode arch=compute_XY,code=sm_XY, or install a build of the library that supports it.",
-  cudaErrorIllegalAddress = "Run compute-sanitizer PROGRAM: it names the kernel, the line and the address.",
-  cudaErrorMisalignedAddress = "Run compute-sanitizer PROGRAM: it names the kernel, the line and the address.",
-  cudaErrorLaunchFailure = "Run compute-sanitizer PROGRAM: it names the kernel and the line.",
-  cudaErrorLaunchOutOfResources = "Launch fewer threads per block. Or limit the kernel's registers (__launch_bounds__).",
-  cudaErrorInsufficientDriver = "Update the driver. Or install a CUDA runtime that is no newer than the driver.",
+-- Results with advice of their own.
+local known = {
+  "cudaErrorMemoryAllocation",
+  "cudaErrorUnsupportedPtxVersion",
+  "cudaErrorInvalidPtx",
+  "cudaErrorNoKernelImageForDevice",
+  "cudaErrorInvalidDeviceFunction",
+  "cudaErrorIllegalAddress",
+  "cudaErrorMisalignedAddress",
+  "cudaErrorLaunchFailure",
+  "cudaErrorLaunchOutOfResources",
+  "cudaErrorInsufficientDriver",
 }
 
 return {
@@ -19,12 +19,14 @@ return {
   since = "0.2",
   warning_at = 2,  -- never by what it is worth
   needs = { "calls" },
-  options = {},
+  options = {
+    most = { default = 20, unit = "count", doc = "Calls with a result of their own that are reported at most. Chosen: later failures mostly follow from the first." },
+  },
   messages = {
-    fatal = "{call} returned {result}{means}, {times}: after that the GPU does nothing for this process.",
-    launches = "{call} returned {result}{means}, {times}: what it was meant to launch never ran.",
-    nothing = "{call} returned {result}{means}, {times}, and the GPU did no work at all.",
-    others = "{call} returned {result}{means}, {times}.",
+    fatal = "`{call}` returned `{result}`{means}, {times}: after that the GPU does nothing for this process.",
+    launches = "`{call}` returned `{result}`{means}, {times}: what it was meant to launch never ran.",
+    nothing = "`{call}` returned `{result}`{means}, {times}, and the GPU did no work at all.",
+    others = "`{call}` returned `{result}`{means}, {times}.",
   },
   headlines = {
     fatal = "{call} fails, and the GPU does nothing after it",
@@ -35,10 +37,24 @@ return {
   doc = {
     what = "Reads what every CUDA call returned. A call that cannot launch, an error after which nothing works, and any failure in a program that then does no GPU work make the recording itself doubtful and come first; a failed allocation is a warning; others are notes. Results that are answers (not ready, peer access already enabled, not found, ...) are left out (schemas/calls.toml).",
     why = "A program that ignores what calls return carries on after a failure: it is fast, and computes nothing.",
-    fix = "Fix the first failure: later ones often follow from it. Check the result of every call, and cudaGetLastError() after each launch.",
+    fix = "Fix the first failure: later ones often follow from it. Check the result of every call, and `cudaGetLastError()` after each launch.",
     wrong = "Libraries try what a device may not support and fall back; a caching allocator that finds no memory releases what it keeps and tries again.",
   },
-  evaluate = function(trace)
+  advice = {
+    -- What to do first about each result; the advice on other results names the call.
+    { when = "cudaErrorMemoryAllocation", "Use less memory: a smaller batch or problem. Free what is no longer used, and check with nvidia-smi which other process holds memory of this GPU." },
+    { when = "cudaErrorUnsupportedPtxVersion", "Update the driver, or build with an older CUDA toolkit: one no newer than the driver. Code built for this GPU (`nvcc -gencode arch=compute_XY,code=sm_XY`) needs no PTX to be compiled at all." },
+    { when = "cudaErrorInvalidPtx", "Build code for this GPU: `nvcc -gencode arch=compute_XY,code=sm_XY`." },
+    { when = "cudaErrorNoKernelImageForDevice", "Build for this GPU as well: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a build of the library that supports it." },
+    { when = "cudaErrorInvalidDeviceFunction", "Build for this GPU as well: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a build of the library that supports it." },
+    { when = "cudaErrorIllegalAddress", "Run `compute-sanitizer PROGRAM`: it names the kernel, the line and the address." },
+    { when = "cudaErrorMisalignedAddress", "Run `compute-sanitizer PROGRAM`: it names the kernel, the line and the address." },
+    { when = "cudaErrorLaunchFailure", "Run `compute-sanitizer PROGRAM`: it names the kernel and the line." },
+    { when = "cudaErrorLaunchOutOfResources", "Launch fewer threads per block. Or limit the kernel's registers (`__launch_bounds__`)." },
+    { when = "cudaErrorInsufficientDriver", "Update the driver. Or install a CUDA runtime that is no newer than the driver." },
+    { unless = known, "Find out why `{call}` fails: check what every call returns." },
+  },
+  evaluate = function(trace, options)
     if trace:is "torch_profiler" then
       return nil, "this profiler does not record what calls return; Nsight Systems does"
     end
@@ -54,10 +70,10 @@ return {
         severity = severity,
         voids = severity == "error",
         data = { call = failed.call, result = failed.result, means = failed.means ~= "" and " (" .. failed.means .. ")" or "", times = failed.count == 1 and "once" or string.format("%d times", failed.count) },
-        advice = { remedies[failed.result] or string.format("Find out why %s fails: check what every call returns.", failed.call) },
+        seen = { [failed.result] = true },
         evidence = failed.rows:evidence { most = 3 },
       }
-      if #findings == 20 then break end  -- more would add nothing
+      if #findings == options.most then break end
     end
     if not worked and #findings == 0 then return nil, "no GPU work was recorded, and no call failed" end
     return findings

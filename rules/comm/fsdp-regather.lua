@@ -9,24 +9,36 @@ return {
     memory = { default = 0.9, unit = "fraction", doc = "How much of the GPU's memory may be in use with all weights kept gathered; the rest is for fragmentation and longer batches." },
   },
   messages = {
-    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:ns} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
+    main = "{again:# gather|# gathers} {a_step} {again:fetches|fetch} weights that were gathered before and freed: {time:lost} of {each_step}, {exposed:ns} of it while nothing computes ({share:fraction}).{memory}",
   },
   headlines = {
     main = "Weights are gathered again by {again:# gather|# gathers} {a_step}",
   },
   doc = {
     what = "Pairs the all-gathers of weights in backward with earlier ones by size, or by number where the report has no sizes, and replays the step without them. If memory use was recorded, it checks whether the weights would fit.",
-    why = "Gathered weights that are freed after forward have to come again: half as much communication again. ZeRO-2 and SHARD_GRAD_OP keep them from forward to backward.",
-    fix = "FSDP: ShardingStrategy.SHARD_GRAD_OP; FSDP2: reshard_after_forward=False, or an integer to keep them within a node; DeepSpeed: stage 2, or a larger stage3_max_live_parameters.",
+    why = "Gathered weights that are freed after forward have to come again: half as much communication again. ZeRO-2 and `SHARD_GRAD_OP` keep them from forward to backward.",
+    fix = "FSDP: `ShardingStrategy.SHARD_GRAD_OP`; FSDP2: `reshard_after_forward=False`, or an integer to keep them within a node; DeepSpeed: stage 2, or a larger `stage3_max_live_parameters`.",
     wrong = "Kept weights take memory: the whole model in the precision of the gathers. If memory was not recorded, the saving is an upper limit and may not fit. So far this rule has only fired on recordings without memory use.",
+  },
+  advice = {
+    {
+      deepspeed = "Use ZeRO stage 2 instead of 3: or a larger `stage3_max_live_parameters` and `stage3_max_reuse_distance`.",
+      pytorch = { training = "Keep weights gathered until backward: `FSDP(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)`, FSDP2: `fully_shard(..., reshard_after_forward=False)`; within a node only: `HYBRID_SHARD`, `reshard_after_forward=8`.", cuda = "Keep what was gathered until its last use: FSDP2: `fully_shard(..., reshard_after_forward=False)`." },
+      cuda = "Keep what was gathered until its last use.",
+    },
+    {
+      unless = "fits",
+      nsys = "Check the memory peak first: `--cuda-memory-usage=true` records it.",
+      torch_profiler = "Check the memory peak first: `torch.profiler.profile(profile_memory=True)` records it.",
+    },
   },
   evaluate = function(trace, options)
     local comm = trace:ops { class = "collective" }
     if comm:where { collective = "all-gather" }:count() == 0 then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "--trace=cuda,nvtx, with an NVTX range around each step", torch_profiler = "torch.profiler.profile with schedule and step()" }
+      return nil, "no steps were found, so weights cannot be told from other data", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
     end
-    local found = trace:gathered_weights()
+    local found = require "gathered_weights"(trace)
     if found.again:count() == 0 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
@@ -54,18 +66,8 @@ return {
       at_most = not known and "note" or nil,
       confidence = known and "high" or "medium",
       metrics = { { name = "second gathers, alone on the GPU", value = share, unit = "fraction", threshold = options.share } },
+      seen = { fits = known },
       evidence = found.again:evidence { most = 4, note = "already gathered in forward" },
-      advice = {
-        {
-          deepspeed = "Use ZeRO stage 2 instead of 3: or a larger stage3_max_live_parameters and stage3_max_reuse_distance.",
-          pytorch = { training = "Keep weights gathered until backward: FSDP(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP), FSDP2: fully_shard(..., reshard_after_forward=False); within a node only: HYBRID_SHARD, reshard_after_forward=8.", cuda = "Keep what was gathered until its last use: FSDP2: fully_shard(..., reshard_after_forward=False)." },
-          cuda = "Keep what was gathered until its last use.",
-        },
-        not known and {
-          nsys = "Check the memory peak first: --cuda-memory-usage=true records it.",
-          torch_profiler = "Check the memory peak first: torch.profiler.profile(profile_memory=True) records it.",
-        } or nil,
-      },
     } }
   end,
 }

@@ -1,9 +1,9 @@
 -- How to record all ranks in one report; "%s" is the launcher.
 local record_all_ranks = {
-  nsys = "--trace=cuda,nvtx,osrt around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
-  torch_profiler = "torch.profiler.profile on every rank, and give the traces of all ranks at once",
+  nsys = "`--trace=cuda,nvtx,osrt` around the launcher (%s), so that all ranks of the host are in one report; or give the reports of all ranks at once",
+  torch_profiler = "`torch.profiler.profile` on every rank, and give the traces of all ranks at once",
 }
-local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "torchrun", cuda = "mpirun" }) end
+local function how_to_record(trace) return string.format(trace:words(record_all_ranks), trace:words { pytorch = "`torchrun`", cuda = "mpirun" }) end
 
 -- What a device spends its steps on, by what may keep it from coming in time.
 local causes = { "input", "sync", "launch", "allocation", "compilation", "loading", "faults", "failed", "launch_latency", "dependency", "unknown" }
@@ -12,6 +12,13 @@ local words = { input = "waiting for its input", sync = "waiting for its own syn
 local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "launch-bound", allocation = "alloc-churn", compilation = "jit-in-loop", loading = "first-use", faults = "um-migration-storm", failed = "failed-calls", launch_latency = "launch-bound" }
 -- The same in a few words, for the headline.
 local short_words = { input = "waits for input", sync = "waits for its GPU", launch = "launches late", allocation = "allocates memory", compilation = "compiles code", loading = "loads code", faults = "handles page faults", computing = "computes longer", copying = "copies longer" }
+
+-- What has advice of its own.
+local own_advice = { computing = true, input = true, launch = true }
+
+local constants = {
+  letters = 40,  -- of a name in the message
+}
 
 local function spent(trace, device)
   local compute = trace:ops { kind = { "kernel", "graph", "set" }, device = device }
@@ -36,10 +43,15 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: time in which the other ranks wait for a late one and compute nothing." },
     note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note. Recorded: two healthy DDP ranks wait 0.3 % of the step for each other." },
     persistent = { default = 2, unit = "count", doc = "How many times as late as the next one the worst rank has to be to count as the one straggler; otherwise ranks take turns." },
+    explains = { default = 0.25, unit = "fraction", doc = "Share of the wait that one kind of work has to take longer on the late rank than on the others to be named as the reason. Chosen." },
+    same_work = { default = 0.01, unit = "fraction", doc = "How far the late rank's kernels may differ in number from the others' to be the same work. Chosen." },
+  },
+  factors = {
+    ended = { by = 1, least = 0.7, most = 1, doc = "Share of what the late rank does longer than the others that the fix ends.", source = "Chosen: all of it at best." },
   },
   messages = {
-    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:ns} of {each_step} ({share:fraction}).{did}",
-    turns = "Ranks take turns in coming late to collectives: the others wait {wait:ns} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
+    one = "{others} for GPU {device}, which is the last to enter {count:# collective|# collectives} {a_step}: {wait:lost} of {each_step} ({share:fraction}).{did}",
+    turns = "Ranks take turns in coming late to collectives: the others wait {wait:lost} of {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
   },
   headlines = {
     one = "The rank on GPU {device} is {wait:ns} late each {unit}{because}",
@@ -48,10 +60,48 @@ return {
   doc = {
     what = "Matches the collectives of several ranks in one report, finds which rank entered each last, and adds up how long the others had been waiting by then. Then it compares what the late GPU spends its steps on with what the others do.",
     why = "A collective takes until its last rank arrives: the slowest GPU sets the pace of all. On the others the wait looks like slow communication, at full utilization.",
-    fix = "Give ranks equal work: sort or pack sequences so that batches have equal numbers of tokens, drop_last=True, the same number of loader workers and cores (bind processes to the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same kernels take longer, check clocks, temperature and other processes on that GPU.",
+    fix = "Give ranks equal work: sort or pack sequences so that batches have equal numbers of tokens, `drop_last=True`, the same number of loader workers and cores (bind processes to the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same kernels take longer, check clocks, temperature and other processes on that GPU.",
     wrong = "Ranks outside the report are not seen. Groups of ranks that communicate among themselves (tensor, pipeline parallelism) are matched by order, where their collectives overlap in time.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    {
+      when = { "computing", "as_many" },
+      pytorch = "Give all ranks batches of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its batches may be larger: compare tokens by rank, and pack or sort sequences by length. Otherwise the GPU is slower (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`; another process on it).",
+      cuda = "Give all ranks parts of equal size: GPU {device} runs as many kernels as the others, but they take longer. Its part of the problem may be larger: compare sizes by rank. Otherwise the GPU is slower (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`; another process on it).",
+    },
+    {
+      when = "computing", unless = "as_many",
+      pytorch = "Balance the ranks' work: GPU {device} runs {kernels} kernels {a_step}, the others {usual_kernels}. Spread layers evenly over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the loop.",
+      cuda = "Balance the ranks' work: GPU {device} runs {kernels} kernels {a_step}, the others {usual_kernels}. Give all ranks parts of the same size, and move what only this rank does (output, checks) out of the loop.",
+    },
+    {
+      when = "input",
+      pytorch = "Give all ranks as many loader workers and cores: GPU {device} waits for its data (`num_workers`, `OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
+      cuda = "Give all ranks as many cores and reading threads: GPU {device} waits for its data (`OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
+    },
+    {
+      when = "launch",
+      pytorch = "Give every rank its own cores: the host of GPU {device} launches more slowly, by {more} ms {a_step}. The profiler slows launching too: time the step without it first. If it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or launch less (CUDA graphs, `torch.compile`).",
+      cuda = "Give every rank its own cores: the host of GPU {device} launches more slowly, by {more} ms {a_step}. The profiler slows launching too: time the step without it first. If it stays slow, bind the cores (numactl), or launch less (CUDA graphs).",
+    },
+    {
+      when = { "other", "sleeps" },
+      pytorch = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and `.item()` that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
+      cuda = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take output, checks and saving that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl).",
+    },
+    {
+      when = "other", unless = "sleeps",
+      pytorch = "Move what only this rank does out of the loop: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take logging, validation, saving and `.item()` that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
+      cuda = "Move what only this rank does out of the loop: GPU {device} spends {more} ms {a_step} longer {spends} than the others. Take output, checks and saving that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl).",
+    },
+    { when = "untold", "Compare the ranks' timelines: no one kind of work sets the late rank apart. Look before the longest of these waits." },
+    {
+      when = "turns",
+      pytorch = "Ranks that take turns usually have unequal batches: bucket or pack sequences by length, so that all ranks have equal numbers of tokens.",
+      cuda = "Ranks that take turns usually have parts of unequal size: balance them again.",
+    },
+  },
+  evaluate = function(trace, options, factors)
     local comm = trace:ops { class = "collective" }
     if comm:count() == 0 then return {} end
     local devices = trace:fact "device.count"
@@ -88,14 +138,14 @@ return {
       local more = #usual > 0 and ns - median(usual) or 0
       if more > excess or more == excess and what and cause < what then what, excess = cause, more end
     end
-    if excess < wait / 4 then what = nil end
+    if excess < options.explains * wait then what = nil end
     -- What the host does in idle time that no cause explains.
-    local doing = what == "unknown" and trace:idle { cause = "unknown", device = worst.device }:doing(0.5)
-    if doing and (doing == "" or #doing > 40) then doing = nil end
+    local doing = what == "unknown" and trace:idle { cause = "unknown", device = worst.device }:doing(1 / 2)
+    if doing and (doing == "" or #doing > constants.letters) then doing = nil end
     local sleeps = doing and (doing:glob "*sleep" or doing:glob "sleep*")
     local because = doing and (sleeps and "it sleeps in " .. doing or "it is in '" .. doing .. "'") or short_words[what]
     if because and not doing then because = "it " .. because end
-    local spends = doing and string.format("in '%s'", doing) or words[what]
+    local spends = doing and string.format("in '`%s`'", doing) or words[what]
 
     -- With equal shares all compute for the mean of what they compute now; at best the late one computes as long as the others.
     local change
@@ -106,46 +156,16 @@ return {
       change = { shared(worst.device, own.computing, 1 - excess / own.computing) }
       for i, o in ipairs(others) do change[#change + 1] = shared(other_devices[i], o.computing, 1) end
     elseif what and what ~= "copying" and one then
-      change = { { pause = trace:idle { cause = what, device = worst.device }, by = 1 - excess / own[what], most = math.min(1, 1 - 0.7 * excess / own[what]) } }
+      change = { { pause = trace:idle { cause = what, device = worst.device }, by = 1 - factors.ended.by * excess / own[what], most = math.min(1, 1 - factors.ended.least * excess / own[what]) } }
     end
 
-    local a_step = trace:fact "unit.per"
-    local advice = {}
-    if what == "computing" then
-      local usual = median(other_kernels)
-      if math.abs(kernels - usual) <= usual / 100 then
-        advice[1] = string.format("%s: GPU %d runs as many kernels as the others, but they take longer. %s Otherwise the GPU is slower (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE; another process on it).",
-            trace:words { pytorch = "Give all ranks batches of equal size", cuda = "Give all ranks parts of equal size" }, worst.device,
-            trace:words { pytorch = "Its batches may be larger: compare tokens by rank, and pack or sort sequences by length.", cuda = "Its part of the problem may be larger: compare sizes by rank." })
-      else
-        advice[1] = string.format("Balance the ranks' work: GPU %d runs %.0f kernels %s, the others %.0f. %s", worst.device, kernels / steps, a_step, usual / steps,
-          trace:words { pytorch = "Spread layers evenly over pipeline stages and experts over ranks, and move what only this rank does (metrics, logging) out of the loop.", cuda = "Give all ranks parts of the same size, and move what only this rank does (output, checks) out of the loop." })
-      end
-    elseif what == "input" then
-      advice[1] = string.format(trace:words {
-          pytorch = "Give all ranks as many loader workers and cores: GPU %d waits for its data (num_workers, OMP_NUM_THREADS, numactl --cpunodebind). Give them parts of equal size as well.",
-          cuda = "Give all ranks as many cores and reading threads: GPU %d waits for its data (OMP_NUM_THREADS, numactl --cpunodebind). Give them parts of equal size as well.",
-        }, worst.device)
-    elseif what == "launch" then
-      advice[1] = string.format("Give every rank its own cores: the host of GPU %d launches more slowly, by %.1f ms %s. The profiler slows launching too: time the step without it first. If it stays slow, %s", worst.device, excess / steps / 1e6, a_step,
-        trace:words {
-          pytorch = "bind the cores (numactl, torchrun with --numa-binding), or launch less (CUDA graphs, torch.compile).",
-          cuda = "bind the cores (numactl), or launch less (CUDA graphs).",
-        })
-    elseif what then
-      advice[1] = string.format("%s: GPU %d spends %.1f ms %s longer %s than the others. %s", sleeps and "Find out why this rank sleeps" or "Move what only this rank does out of the loop", worst.device, excess / steps / 1e6, a_step, spends,
-        trace:words {
-          pytorch = "Take logging, validation, saving and .item() that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl, torchrun with --numa-binding).",
-          cuda = "Take output, checks and saving that only this rank does out of the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU (numactl).",
-        })
-    else
-      advice[1] = "Compare the ranks' timelines: no one kind of work sets the late rank apart. Look before the longest of these waits."
-    end
-    if not one then advice[#advice + 1] = { pytorch = "Ranks that take turns usually have unequal batches: bucket or pack sequences by length, so that all ranks have equal numbers of tokens.", cuda = "Ranks that take turns usually have parts of unequal size: balance them again." } end
+    local a_step, usual_kernels = trace:fact "unit.per", median(other_kernels)
+    local as_many = what == "computing" and math.abs(kernels - usual_kernels) <= options.same_work * usual_kernels
     return { {
       subject = one and "device " .. worst.device or "ranks in turn",
       message = one and "one" or "turns",
       data = { others = devices == 2 and "The other GPU waits" or string.format("The other %d GPUs wait", devices - 1), device = worst.device, because = because and " (" .. because .. ")" or "", count = math.floor(worst.count / steps + 0.5), wait = wait / steps, share = share,
+        more = string.format("%.1f", excess / steps / 1e6), spends = spends, kernels = string.format("%.0f", kernels / steps), usual_kernels = string.format("%.0f", (usual_kernels or 0) / steps),
         did = what and string.format(" It spends %.1f ms %s longer %s than the others.", excess / steps / 1e6, a_step, spends) or "" },
       recoverable_ns = wait * devices,
       change = change,
@@ -154,7 +174,7 @@ return {
       follows_from = what and roots[what] or nil,
       metrics = { { name = "waiting for the late rank", value = share, unit = "fraction", threshold = options.share } },
       evidence = worst.waited:evidence { most = 4, note = string.format("entered before GPU %d", worst.device) },
-      advice = advice,
+      seen = { [what and (own_advice[what] and what or "other") or "untold"] = true, as_many = as_many, sleeps = sleeps },
     } }
   end,
 }

@@ -1,3 +1,7 @@
+local constants = {
+  ampere = 8, hopper = 9,  -- compute capability
+}
+
 return {
   id = "attention-backend",
   category = "compute",
@@ -6,32 +10,41 @@ return {
   needs = { "kernels", "graph_nodes" },
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: attention on the memory-efficient or math kernels." },
-    hopper_factor = { default = 0.45, unit = "fraction", doc = "Time of flash or cuDNN attention relative to the memory-efficient kernels, from compute capability 9.0 on. From two steps measured on an H200 in BF16, forward and backward: 0.38, and 0.7 with 512 tokens." },
-    factor = { default = 0.6, unit = "fraction", doc = "The same before Hopper: FlashAttention 2 (Dao, 2023) is 1.3 to 2.5 times as fast as the memory-efficient kernels on an A100." },
-    fused_gemm_factor = { default = 0.5, unit = "fraction", doc = "Time of fused attention relative to only the matrix products of attention that runs as separate kernels. Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
+  },
+  factors = {
+    hopper_factor = { by = 0.45, least = 0.3375, most = 0.72, doc = "Time of flash or cuDNN attention relative to the memory-efficient kernels, from compute capability 9.0 on.", source = "From two steps measured on an H200 in BF16, forward and backward: 0.38, and 0.7 with 512 tokens." },
+    factor = { by = 0.6, least = 0.45, most = 0.96, doc = "The same before Hopper.", source = "FlashAttention 2 (Dao, 2023) is 1.3 to 2.5 times as fast as the memory-efficient kernels on an A100." },
+    fused_gemm_factor = { by = 0.5, least = 0.25, most = 0.75, doc = "Time of fused attention relative to only the matrix products of attention that runs as separate kernels.", source = "Measured on an H200 in BF16: 0.34 forward, 0.48 backward." },
   },
   messages = {
-    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count:# of them takes|# of them take} {time:ns} of {each_step} ({share:fraction}). This GPU can run {faster}, which {takes}.{mask}",
-    math = "The framework's attention fell back to its math path {count:once|# times} {a_step}: separate matrix products and a softmax, which together with the kernels between them take {time:ns} of {each_step} ({share:fraction}).{mask}",
+    efficient = "Attention in {precision} runs on CUTLASS's memory-efficient kernels: {count:# of them takes|# of them take} {time:lost} of {each_step} ({share:fraction}). This GPU can run {faster}, which {takes}.{mask}",
+    math = "The framework's attention fell back to its math path {count:once|# times} {a_step}: separate matrix products and a softmax, which together with the kernels between them take {time:lost} of {each_step} ({share:fraction}).{mask}",
   },
   headlines = {
     efficient = "Attention runs on slower kernels than this GPU has",
     math = "Attention falls back to the math path {count:once|# times} {a_step}",
   },
   doc = {
-    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, if the report has PyTorch's operators, scaled_dot_product_attention that runs its math path in half precision.",
-    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (enable_flash_sdp(False), sdpa_kernel) or a library's default decides, silently. On Hopper the memory-efficient kernels are those of Ampere.",
-    fix = "Let flash or cuDNN attention run: no sdpa_kernel(EFFICIENT_ATTENTION) and no enable_flash_sdp(False); is_causal=True instead of a causal mask as a tensor; a padding mask as variable lengths (flash_attn_varlen_func, nested tensors) or with flex_attention. To see why a backend refuses, put torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call: it raises and says so.",
-    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: if those are needed, the memory-efficient kernel may be the right one, unless cuDNN's or flex_attention fits. Whether a mask is passed is known only if operators' shapes were recorded.",
+    what = "Finds memory-efficient attention (CUTLASS's kernels in PyTorch and xFormers) over FP16 or BF16 on a GPU from Ampere on, and, if the report has PyTorch's operators, `scaled_dot_product_attention` that runs its math path in half precision.",
+    why = "PyTorch chooses the kernel for each call: a mask, a head size, a switch (`enable_flash_sdp(False)`, `sdpa_kernel`) or a library's default decides, silently. On Hopper the memory-efficient kernels are those of Ampere.",
+    fix = "Let flash or cuDNN attention run: no `sdpa_kernel(EFFICIENT_ATTENTION)` and no `enable_flash_sdp(False)`; `is_causal=True` instead of a causal mask as a tensor; a padding mask as variable lengths (`flash_attn_varlen_func`, nested tensors) or with `flex_attention`. To see why a backend refuses, put `torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)` around the call: it raises and says so.",
+    wrong = "Flash attention takes no mask and no bias as a tensor, and no head above 256: if those are needed, the memory-efficient kernel may be the right one, unless cuDNN's or `flex_attention` fits. Whether a mask is passed is known only if operators' shapes were recorded.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    { vllm = "Choose the backend: `--attention-backend FLASH_ATTN` or FLASHINFER (`VLLM_ATTENTION_BACKEND` in older releases).",
+      sglang = "Choose the backend: `--attention-backend fa3` (Hopper) or flashinfer.",
+      pytorch = "Let flash or cuDNN attention run: no `sdpa_kernel` or `enable_flash_sdp(False)` in the code, no mask passed as a tensor. `torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)` around the call raises and says what is in the way.",
+      cuda = "Call FlashAttention's or cuDNN's kernel: instead of the memory-efficient one." },
+    { pytorch = "For a causal mask: `is_causal=True` instead of a tensor. Padding: variable lengths (nested tensors, `flash_attn_varlen_func`). Any other mask or bias: `flex_attention`, or cuDNN's kernel, which takes a bias." },
+  },
+  evaluate = function(trace, options, factors)
     local attention = trace:ops { class = "attention_fused" }
     local steps, total = trace:fact "steps.count", trace:total_ns()
     local capability = trace:fact "device.compute_capability"
     local maths = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" }
     if attention:count() + maths:count() == 0 then return nil, "no fused attention ran, and no attention operator was recorded", "" end
     if capability == nil then return nil, "the report does not say which GPU ran, so which kernels it has is unknown", "" end
-    if capability < 8 then return {} end
+    if capability < constants.ampere then return {} end
 
     local findings = {}
     -- Whether calls pass a mask or bias, the fourth operand; nil if no shapes were recorded.
@@ -45,36 +58,27 @@ return {
       return masks > known / 2
     end
     local with_mask = " They pass a mask or bias as a tensor, which flash attention does not take."
-    local advice = {
-      { vllm = "Choose the backend: --attention-backend FLASH_ATTN or FLASHINFER (VLLM_ATTENTION_BACKEND in older releases).",
-        sglang = "Choose the backend: --attention-backend fa3 (Hopper) or flashinfer.",
-        pytorch = "Let flash or cuDNN attention run: no sdpa_kernel or enable_flash_sdp(False) in the code, no mask passed as a tensor. torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) around the call raises and says what is in the way.",
-        cuda = "Call FlashAttention's or cuDNN's kernel: instead of the memory-efficient one." },
-      { pytorch = "For a causal mask: is_causal=True instead of a tensor. Padding: variable lengths (nested tensors, flash_attn_varlen_func). Any other mask or bias: flex_attention, or cuDNN's kernel, which takes a bias." },
-    }
-
     -- With registers (rf) they take heads up to 128; the others take heads that flash may not take.
     local efficient = attention:where { name = { "fmha_cutlass*_bf16_*_rf_*", "fmha_cutlass*_f16_*_rf_*", "fmha_cutlassB_bf16_*_k64*", "fmha_cutlassB_bf16_*_k32_*", "fmha_cutlassB_bf16_*_k128_*", "fmha_cutlassB_f16_*_k64*", "fmha_cutlassB_f16_*_k32_*", "fmha_cutlassB_f16_*_k128_*" } }
     efficient = efficient:minus(efficient:where { name = "*_k65536*" })
     local time = efficient:own_ns()
     if time > 0 and time / total >= options.share then
-      local hopper = capability >= 9
-      local factor = hopper and options.hopper_factor or options.factor
+      local hopper = capability >= constants.hopper
+      local factor = hopper and factors.hopper_factor or factors.factor
       local mask = masked "aten::_scaled_dot_product_efficient_attention"
       findings[1] = {
         subject = "memory-efficient attention",
         message = "efficient",
         data = { precision = efficient:where { name = "*_bf16_*" }:count() > 0 and "BF16" or "FP16", count = math.floor(efficient:count() / steps + 0.5), time = time / steps, share = time / total,
-          faster = hopper and "flash and cuDNN attention" or "flash attention", takes = string.format("%s about %.2f of that", hopper and "take" or "takes", factor), mask = mask and with_mask or "" },
+          faster = hopper and "flash and cuDNN attention" or "flash attention", takes = string.format("%s about %.2f of that", hopper and "take" or "takes", factor.by), mask = mask and with_mask or "" },
         about = true,
-        recoverable_ns = time * math.max(0, 1 - factor),
-        change = { { scale = efficient, by = factor, least = 0.75 * factor, most = math.min(1, 1.6 * factor) } },
+        recoverable_ns = time * math.max(0, 1 - factor.by),
+        change = { { scale = efficient, factor = factor } },
         uncertain = "how much faster attention runs depends on head size, length and mask",
         at_most = mask and "note" or nil,
         confidence = mask == false and "high" or mask and "low" or "medium",
         metrics = { { name = "memory-efficient attention", value = time / total, unit = "fraction", threshold = options.share } },
         evidence = efficient:evidence { most = 4 },
-        advice = advice,
       }
     end
 
@@ -94,13 +98,12 @@ return {
       message = "math",
       data = { count = math.floor(own:count() / steps + 0.5), time = time / steps, share = time / total, mask = mask and with_mask or "" },
       about = true,
-      recoverable_ns = inner:own_ns() + edges:own_ns() * (1 - options.fused_gemm_factor),
-      change = { { remove = inner }, { scale = edges, by = options.fused_gemm_factor, least = 0.5 * options.fused_gemm_factor, most = 1.5 * options.fused_gemm_factor } },
+      recoverable_ns = inner:own_ns() + edges:own_ns() * (1 - factors.fused_gemm_factor.by),
+      change = { { remove = inner }, { scale = edges, factor = factors.fused_gemm_factor } },
       uncertain = "how long the fused kernel takes depends on head size, mask and GPU",
       confidence = mask and "medium" or "high",
       metrics = { { name = "attention on math kernels", value = time / total, unit = "fraction", threshold = options.share } },
       evidence = own:evidence { most = 4 },
-      advice = advice,
     }
     return findings
   end,

@@ -1,3 +1,7 @@
+local constants = {
+  steps = 20,  -- in which the clock below its highest is counted
+}
+
 return {
   id = "clock-throttle",
   category = "compute",
@@ -20,10 +24,17 @@ return {
     held = "The GPU's clock is held at {most} MHz",
   },
   doc = {
-    what = "Reads the sampled clock of the SMs while they are busy and compares it with the highest sampled one. If it is steady, compares that with what the GPU can run at, for a note. With DCGM's power samples for the recording (--dcgm) it says whether the power limit lowers the clock.",
+    what = "Reads the sampled clock of the SMs while they are busy and compares it with the highest sampled one. If it is steady, compares that with what the GPU can run at, for a note. With DCGM's power samples for the recording (`--dcgm`) it says whether the power limit lowers the clock.",
     why = "A GPU that reaches its power or temperature limit lowers its clock, and all computation takes longer by as much. Dense matrix products reach the power limit first.",
-    fix = "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE shows which limit it is. Power: raise the cap if it was lowered (nvidia-smi -pl); temperature: airflow, a cooler room or less busy neighbors. Compare the GPUs of one machine: a single slow one holds up every collective.",
+    fix = "`nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` shows which limit it is. Power: raise the cap if it was lowered (`nvidia-smi -pl`); temperature: airflow, a cooler room or less busy neighbors. Compare the GPUs of one machine: a single slow one holds up every collective.",
     wrong = "A clock may be locked on purpose, for measurements. Long dense matrix products run below the highest clock on a healthy GPU at its rated power. Memory-bound kernels hardly slow down.",
+  },
+  advice = {
+    { when = "at_limit", "Check whether the power cap was lowered: the power limit lowers the clock (`nvidia-smi -q -d POWER` shows the default limit; `nvidia-smi -pl` raises the cap). At the default limit only less work or better cooling helps: fewer wasted matrix products, lower precision." },
+    { when = "below_limit", "Check temperature and application clocks: it is not the power limit. Run `nvidia-smi -q -d TEMPERATURE,PERFORMANCE` meanwhile; `nvidia-smi -rac` resets application clocks." },
+    { when = "held", unless = "below_limit", "Find out what holds the clock: `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE` during the run. A locked clock: `nvidia-smi -rgc`; application clocks: `nvidia-smi -rac`; a lowered power cap: `nvidia-smi -pl`." },
+    { when = "slow", unless = { "at_limit", "below_limit" }, "Find out which limit lowers the clock: `nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` during the run (or DCGM's fields for clock throttle reasons)." },
+    { when = "slow", unless = "below_limit", "Power: check whether the cap was lowered (`nvidia-smi -q -d POWER` shows the default limit). Temperature: improve cooling. Neither: application clocks (`nvidia-smi -rac`)." },
   },
   evaluate = function(trace, options)
     local clock, reason, record_with = trace:metric "sm_clock"
@@ -47,11 +58,7 @@ return {
       if known then metrics[#metrics + 1] = { name = "power draw, median", value = draw.median, unit = "W", threshold = options.at_limit * limit.median } end
       return metrics
     end
-    local function which(advice)
-      if at_limit then return { "Check whether the power cap was lowered: the power limit lowers the clock (nvidia-smi -q -d POWER shows the default limit; nvidia-smi -pl raises the cap). At the default limit only less work or better cooling helps: fewer wasted matrix products, lower precision.", advice[#advice] } end
-      if known then return { "Check temperature and application clocks: it is not the power limit. Run nvidia-smi -q -d TEMPERATURE,PERFORMANCE meanwhile; nvidia-smi -rac resets application clocks." } end
-      return advice
-    end
+    local seen = { at_limit = at_limit, below_limit = known and not at_limit }
     if slow == 0 or slow / busy < options.share then
       -- A clock that is held low all the time does not fall.
       local able = (trace:fact "device.clock_hz" or 0) / 1e6
@@ -65,12 +72,12 @@ return {
         at_most = "note",
         confidence = "medium",
         metrics = watts { { name = "highest sampled clock under the GPU's own", value = under, unit = "fraction", threshold = options.far } },
-        advice = which { "Find out what holds the clock: nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE during the run. A locked clock: nvidia-smi -rgc; application clocks: nvidia-smi -rac; a lowered power cap: nvidia-smi -pl." },
+        seen = seen,
       } }
     end
-    -- The mean drop, from the number of samples below each twentieth of the clock.
+    -- The mean drop, from the number of samples below each part of the clock.
     local lost = 0
-    for twentieth = 1, 19 do lost = lost + busy_below(1 - twentieth / 20) / 20 end
+    for step = 1, constants.steps - 1 do lost = lost + busy_below(1 - step / constants.steps) / constants.steps end
     return { {
       subject = "clock",
       message = "slow",
@@ -79,10 +86,7 @@ return {
       at_most = "warning",
       confidence = at_limit and "high" or "medium",
       metrics = watts { { name = "busy samples with a low clock", value = slow / busy, unit = "fraction", threshold = options.share } },
-      advice = which {
-        "Find out which limit lowers the clock: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE during the run (or DCGM's fields for clock throttle reasons).",
-        "Power: check whether the cap was lowered (nvidia-smi -q -d POWER shows the default limit). Temperature: improve cooling. Neither: application clocks (nvidia-smi -rac).",
-      },
+      seen = seen,
     } }
   end,
 }

@@ -10,10 +10,13 @@ return {
     rows = { default = 64, unit = "count", doc = "Rows (requests) up to which memory bandwidth limits a product. With r rows and 16-bit weights it does r operations per byte, and an H200 does 195 in the time of a byte (schemas/gpus.toml, as attained): this is a third of that." },
     launch_share = { default = 0.2, unit = "fraction", doc = "Idle time while the host launches, as a share of a token's time, from which launch-bound comes first." },
   },
+  factors = {
+    in_8_bits = { by = 0.6, least = 0.5, most = 0.85, doc = "Time of products that read 8-bit weights, relative to 16-bit ones.", source = "Half of the bytes at least; scales have to be read and weights expanded as well, so that the time is not always halved. Chosen between." },
+  },
   messages = {
-    shapes = "Matrix products of {rows:one row|at most # rows} take {time:ns} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
-    sampled = "Matrix products take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
-    graphs = "CUDA graphs take {time:ns} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
+    shapes = "Matrix products of {rows:one row|at most # rows} take {time:lost} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
+    sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
+    graphs = "CUDA graphs take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
   },
   headlines = {
     shapes = "Each token reads {bytes:bytes} of weights and does little with them",
@@ -21,18 +24,44 @@ return {
     graphs = "Memory bandwidth limits each token",
   },
   doc = {
-    what = "For a program that generates tokens: adds up what its matrix products read, by the shapes that operators carry (record_shapes), or takes the sampled memory activity, and compares it with what the memory carries. If CUDA graphs were traced as a whole, samples show that memory limits them, but not how much of that is weights. If the host cannot launch fast enough, launch-bound says so and this rule is silent.",
+    what = "For a program that generates tokens: adds up what its matrix products read, by the shapes that operators carry (`record_shapes`), or takes the sampled memory activity, and compares it with what the memory carries. If CUDA graphs were traced as a whole, samples show that memory limits them, but not how much of that is weights. If the host cannot launch fast enough, launch-bound says so and this rule is silent.",
     why = "A token of one request reads every weight once and multiplies it with one row. The tensor cores wait for memory; a batch of requests would share each read.",
     fix = "Decode more requests at once (continuous batching), which costs nothing until the products become compute-bound. For the latency of one request: weights in FP8, INT8 or INT4, which halve or quarter the bytes, or speculative decoding, which checks several tokens in one pass.",
     wrong = "Quantized weights change the model's output, if only slightly. Attention over a long context reads the KV cache, which quantized weights do not shrink. No shipped recording triggers this rule yet.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    {
+      vllm = "Decode more requests at once: a larger `--max-num-seqs`, and `--gpu-memory-utilization` for the KV cache that they need; `--kv-cache-dtype fp8` halves that.",
+      sglang = "Decode more requests at once: a larger `--max-running-requests`, and `--mem-fraction-static` for the KV cache that they need; `--kv-cache-dtype fp8_e4m3` halves that.",
+      tensorrt_llm = "Decode more requests at once: a larger `max_batch_size`; `kv_cache_config` with dtype fp8 halves the KV cache that they need.",
+      transformers = "Decode several requests in one `generate()`: a batch with left padding. Or serve the model with an engine that batches requests as they come (continuous batching).",
+      pytorch = "Decode several requests at once: each read of the weights then serves all of them.",
+      cuda = "Decode several requests at once: each read of the weights then serves all of them.",
+    },
+    {
+      unless = "quantized",
+      vllm = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
+      sglang = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
+      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ (ModelOpt; `quant_config` if weights are quantized when they are loaded).",
+      transformers = "For the latency of one request: weights in 8 or 4 bits (`quantization_config`: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
+      pytorch = "For the latency of one request: weights in 8 or 4 bits (`torchao.quantize_` with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
+      cuda = "For the latency of one request: weights in 8 or 4 bits, expanded inside the product.",
+    },
+    {
+      vllm = "Or speculative decoding (`--speculative-config`): several tokens for one pass over the weights.",
+      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`): several tokens for one pass over the weights.",
+      tensorrt_llm = "Or speculative decoding (`speculative_config`: Eagle3, MTP or NGram): several tokens for one pass over the weights.",
+      transformers = "Or `generate(assistant_model=...)`: several tokens for one pass over the weights.",
+      cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over the weights checks them.",
+    },
+  },
+  evaluate = function(trace, options, factors)
     -- If graphs were traced as a whole, only memory samples show anything.
     local whole = not trace:available "graph_nodes"
     local active = trace:available "samples" and trace:fact "samples.dram_active_fraction"
     if whole and not active then
       return nil, "CUDA graphs were traced as a whole, so the matrix products inside them are unknown, and memory activity was not sampled",
-        trace:words { nsys = "--cuda-graph-trace=node --gpu-metrics-devices=all", torch_profiler = "torch.profiler.profile(record_shapes=True), without CUDA graphs" }
+        trace:words { nsys = "`--cuda-graph-trace=node --gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
     end
     if not trace:is "tokens" and trace:fact "unit.name" ~= "token" then return nil, "nothing shows that tokens are generated", "" end
     local memory = trace:fact "device.memory_bytes_per_s"
@@ -67,7 +96,7 @@ return {
       -- Graphs and reports of Nsight Systems hold no shapes; memory activity may have been sampled.
       if not active then
         return nil, "no operator carries the shapes of the matrix products, and memory activity was not sampled",
-          trace:words { nsys = "--gpu-metrics-devices=all", torch_profiler = "torch.profiler.profile(record_shapes=True), without CUDA graphs" }
+          trace:words { nsys = "`--gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
       end
       message, reading, time, of_memory = "sampled", products, products:own_ns(), active
     end
@@ -75,46 +104,20 @@ return {
     if share < options.share or of_memory < options.bandwidth then return {} end
     quantized = quantized or products:where { name = { "*marlin*", "*awq*", "*gptq*", "*int8*", "*int4*", "*fp8*" } }:count() > 0
 
-    local advice = { {
-      vllm = "Decode more requests at once: a larger --max-num-seqs, and --gpu-memory-utilization for the KV cache that they need; --kv-cache-dtype fp8 halves that.",
-      sglang = "Decode more requests at once: a larger --max-running-requests, and --mem-fraction-static for the KV cache that they need; --kv-cache-dtype fp8_e4m3 halves that.",
-      tensorrt_llm = "Decode more requests at once: a larger max_batch_size; kv_cache_config with dtype fp8 halves the KV cache that they need.",
-      transformers = "Decode several requests in one generate(): a batch with left padding. Or serve the model with an engine that batches requests as they come (continuous batching).",
-      pytorch = "Decode several requests at once: each read of the weights then serves all of them.",
-      cuda = "Decode several requests at once: each read of the weights then serves all of them.",
-    } }
-    if not quantized then
-      advice[2] = {
-        vllm = "For the latency of one request: --quantization fp8 (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-        sglang = "For the latency of one request: --quantization fp8 (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-        tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ (ModelOpt; quant_config if weights are quantized when they are loaded).",
-        transformers = "For the latency of one request: weights in 8 or 4 bits (quantization_config: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
-        pytorch = "For the latency of one request: weights in 8 or 4 bits (torchao.quantize_ with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and torch.compile).",
-        cuda = "For the latency of one request: weights in 8 or 4 bits, expanded inside the product.",
-      }
-    end
-    advice[#advice + 1] = {
-      vllm = "Or speculative decoding (--speculative-config): several tokens for one pass over the weights.",
-      sglang = "Or speculative decoding (--speculative-algorithm EAGLE): several tokens for one pass over the weights.",
-      tensorrt_llm = "Or speculative decoding (speculative_config: Eagle3, MTP or NGram): several tokens for one pass over the weights.",
-      transformers = "Or generate(assistant_model=...): several tokens for one pass over the weights.",
-      cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over the weights checks them.",
-    }
     return { {
       subject = "weights",
       message = message,
       data = { rows = math.floor(rows), time = time / steps, share = share, bytes = bytes / steps, rate = of_memory * memory, of_memory = of_memory },
       about = not whole,
       -- At most all bytes are weights, and half of those can be saved.
-      recoverable_ns = not quantized and (whole and 0.5 or 0.4) * time or 0,
-      -- Half of the bytes; scales have to be read and weights expanded as well, so that the time is not always halved.
-      change = not quantized and not whole and { { scale = reading, by = 0.6, least = 0.5, most = 0.85 } } or nil,
+      recoverable_ns = not quantized and (1 - (whole and factors.in_8_bits.least or factors.in_8_bits.by)) * time or 0,
+      change = not quantized and not whole and { { scale = reading, factor = factors.in_8_bits } } or nil,
       uncertain = "how close products of 8-bit weights come to the memory's rate depends on their kernels",
       at_most = (quantized or whole) and "note" or "warning",
       confidence = message == "shapes" and "high" or whole and "low" or "medium",
       metrics = { { name = "weights read, as a share of memory bandwidth", value = of_memory, unit = "fraction", threshold = options.bandwidth } },
       evidence = reading:evidence { most = 3 },
-      advice = advice,
+      seen = { quantized = quantized },
     } }
   end,
 }

@@ -1,3 +1,7 @@
+local constants = {
+  gather_threads = 256, thread_bytes = 16,  -- of PyTorch's vectorized gather
+}
+
 -- Gathers of whole matrices together with the matrix products that read the copies once, the size of a matrix and what all gathers write.
 -- The vectorized gather has a column of blocks for each index; each thread copies 16 bytes, and for a matrix all blocks are full.
 local function matrices_read_once(trace, options, gathers, products)
@@ -8,13 +12,13 @@ local function matrices_read_once(trace, options, gathers, products)
   local vectors = trace:ops { class = "pointwise", name = "*copy_kernel*" }
   for _, of_index in ipairs(gathers:where { name = "*vectorized_gather_kernel*" }:group("blocks_x", 20)) do
     for _, grid in ipairs(of_index.rows:group("blocks", 20)) do
-      local written = grid.rows:median "blocks" * 256 * 16
+      local written = grid.rows:median "blocks" * constants.gather_threads * constants.thread_bytes
       local fetched = grid.rows:median "blocks_x"
-      if fetched > 0 and written / fetched >= options.matrix_bytes and grid.rows:median "threads" == 256 then
+      if fetched > 0 and written / fetched >= options.matrix_bytes and grid.rows:median "threads" == constants.gather_threads then
         local reading_ns = written / memory * 1e9
         -- Copies that stay in caches are read faster than memory carries them.
-        local readers = products:where { min_ns = 0.7 * reading_ns, max_ns = reading_ns / options.read_once }
-        local between = vectors:where { max_ns = 0.1 * reading_ns }
+        local readers = products:where { min_ns = options.cached * reading_ns, max_ns = reading_ns / options.read_once }
+        local between = vectors:where { max_ns = options.vector * reading_ns }
         local rows = grid.rows:plus(between):beside(readers):minus(between)
         readers = readers:beside(rows:plus(between))
         if 2 * rows:count() >= grid.count and readers:count() >= rows:count() then
@@ -38,20 +42,29 @@ return {
     read_once = { default = 0.5, unit = "fraction", doc = "Rate at which the product would read the bytes that a gather of matrices wrote, as a share of memory bandwidth, from which it does little but read them once." },
     shared = { default = 0.1, unit = "fraction", doc = "What grouped products take of the time, at least. With as many tokens as fit a gather of whole matrices, tens share an expert." },
     least_a_step = { default = 2, unit = "count", doc = "Gathers in a step, at least, if their grid does not show that they copy matrices: an embedding is looked up once." },
+    cached = { default = 0.7, unit = "fraction", doc = "How long the product takes at least, relative to reading the copies at the memory's bandwidth: what stays in caches is read faster. Chosen." },
+    vector = { default = 0.1, unit = "fraction", doc = "How long a copy of a vector between gather and product may take, relative to the same. Chosen: a vector is far smaller than its matrix." },
   },
   messages = {
-    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
-    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:ns} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    matrices = "{count:# gather copies|# gathers copy} matrices {a_step} ({bytes:bytes}), one of {matrix:bytes} for each index, and the next product then reads each copy once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
+    gathers = "{count:# gather copies|# gathers copy} matrices {a_step} that products of a single row then read once: {time:lost} of {each_step} ({share:fraction}), and the products {products:ns}. Expert weights are copied for each token.",
   },
   headlines = {
     matrices = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",
     gathers = "{count:# gather copies|# gathers copy} expert weights {a_step} for single tokens",
   },
   doc = {
-    what = "Finds gathers (index, index_select) directly before matrix products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. PyTorch's gather shows in its grid what it copies for each index: if that is a matrix, and the next product takes no longer than reading the copies, no shapes are needed. Products around a softmax belong to attention, which gathers its cache: they are left out.",
-    why = "weights[expert_of_token] copies a whole matrix for each token: read, written, and read again by a product that does two operations with each number. With tokens sorted by expert, each matrix is read once for all of its tokens.",
-    fix = "Sort the tokens by expert and use grouped products: torch._grouped_mm, MegaBlocks, ScatterMoE, vLLM's or SGLang's fused_moe; Transformers' experts_implementation=\"grouped_mm\". For few tokens, use a kernel that takes the index and reads the expert's matrix in place (fused_moe does).",
+    what = "Finds gathers (index, `index_select`) directly before matrix products of a single row (matrix-vector kernels, or batched products whose recorded shapes have one row) that take at least as long as those. PyTorch's gather shows in its grid what it copies for each index: if that is a matrix, and the next product takes no longer than reading the copies, no shapes are needed. Products around a softmax belong to attention, which gathers its cache: they are left out.",
+    why = "`weights[expert_of_token]` copies a whole matrix for each token: read, written, and read again by a product that does two operations with each number. With tokens sorted by expert, each matrix is read once for all of its tokens.",
+    fix = "Sort the tokens by expert and use grouped products: `torch._grouped_mm`, MegaBlocks, ScatterMoE, vLLM's or SGLang's `fused_moe`; Transformers' `experts_implementation=\"grouped_mm\"`. For few tokens, use a kernel that takes the index and reads the expert's matrix in place (`fused_moe` does).",
     wrong = "How much the products themselves gain depends on how many tokens share an expert, which is unknown.",
+  },
+  advice = {
+    {
+      pytorch = "Sort the tokens by expert and multiply in groups: `torch._grouped_mm`, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of `weights[expert_of_token]` and bmm.",
+      jax = "Sort the tokens by expert and multiply in groups: `jax.lax.ragged_dot`.",
+      cuda = "Sort the rows by matrix and use grouped products: cuBLAS's or CUTLASS's grouped GEMM. Or let the kernel take the index and read the matrix in place.",
+    },
   },
   evaluate = function(trace, options)
     local gathers = trace:ops { class = { "embedding", "pointwise" }, name = { "*vectorized_gather_kernel*", "*index_elementwise_kernel*", "*indexSelectLargeIndex*", "*indexSelectSmallIndex*" } }
@@ -95,13 +108,6 @@ return {
       confidence = "medium",
       metrics = { { name = "gathers next to products of one row", value = share, unit = "fraction", threshold = options.share } },
       evidence = gathers:evidence { most = 4 },
-      advice = {
-        {
-          pytorch = "Sort the tokens by expert and multiply in groups: torch._grouped_mm, or a library's fused kernel (MegaBlocks, ScatterMoE), instead of weights[expert_of_token] and bmm.",
-          jax = "Sort the tokens by expert and multiply in groups: jax.lax.ragged_dot.",
-          cuda = "Sort the rows by matrix and use grouped products: cuBLAS's or CUTLASS's grouped GEMM. Or let the kernel take the index and read the matrix in place.",
-        },
-      },
     } }
   end,
 }

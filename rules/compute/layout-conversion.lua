@@ -6,10 +6,13 @@ return {
   needs = { "kernels", "graph_nodes" },
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels that convert between NCHW and NHWC. A model in NHWC has none." },
-    norm_factor = { default = 0.6, unit = "fraction", doc = "Time of batch normalization in NHWC relative to NCHW. Measured on an H200 in half precision." },
+  },
+  factors = {
+    norm_factor = { by = 0.6, least = 0.48, most = 1, doc = "Time of batch normalization in NHWC relative to NCHW.", source = "Measured on an H200 in half precision; at worst it gains nothing." },
+    left = { by = 0, least = 0, most = 0.1, doc = "Conversions that remain with NHWC throughout. With group normalization up to all of them.", source = "Chosen: single layers that support only NCHW bring some back." },
   },
   messages = {
-    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:ns} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
+    conversions = "{count:# kernel|# kernels} {a_step} {count:converts|convert} operands of convolutions between NCHW and NHWC: {time:lost} of {each_step} ({share:fraction}), compared with {convolutions:ns} for the convolutions next to them. Tensor cores convolve in NHWC.{group}",
   },
   headlines = {
     conversions = "{count:# kernel converts|# kernels convert} between NCHW and NHWC {a_step}",
@@ -17,10 +20,19 @@ return {
   doc = {
     what = "Adds up cuDNN's kernels that convert between NCHW and NHWC around convolutions.",
     why = "Tensor cores convolve NHWC data. cuDNN converts NCHW data, PyTorch's default, before each convolution, and its result back: each conversion reads and writes a whole activation. With NHWC throughout no conversion remains, and batch normalization has a faster kernel.",
-    fix = "model.to(memory_format=torch.channels_last), and the same for each input; channels in multiples of 8. TensorFlow: data_format=\"channels_last\". cuDNN: descriptors of CUDNN_TENSOR_NHWC. A single layer that supports only NCHW (a view, a custom operator) brings the conversions back around itself.",
+    fix = "`model.to(memory_format=torch.channels_last)`, and the same for each input; channels in multiples of 8. TensorFlow: `data_format=\"channels_last\"`. cuDNN: descriptors of `CUDNN_TENSOR_NHWC`. A single layer that supports only NCHW (a view, a custom operator) brings the conversions back around itself.",
     wrong = "Group normalization, upsampling and pooling may be slower in NHWC: a UNet was measured to become slower as a whole. With group normalization next to the convolutions this is a note. The forecast leaves out how much faster or slower other layers become, except batch normalization.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    {
+      pytorch = "Keep model and inputs in NHWC: `model.to(memory_format=torch.channels_last)`, `images.to(memory_format=torch.channels_last)`. Time a step before and after.",
+      tensorflow = "Keep images in NHWC, TensorFlow's own layout: `data_format=\"channels_last\"`.",
+      jax = "Keep images in NHWC: `dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\")` of `lax.conv_general_dilated`.",
+      cuda = "Keep tensors in NHWC: cuDNN descriptors of `CUDNN_TENSOR_NHWC`, channels in multiples of 8.",
+    },
+    { pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it: look for the operators that launch the remaining conversions." },
+  },
+  evaluate = function(trace, options, factors)
     local conversions = trace:ops { class = "pointwise", name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" } }
     local products = trace:ops { class = "gemm_*" }
     if conversions:count() + products:count() == 0 then return nil, "no convolution ran", "" end
@@ -31,8 +43,8 @@ return {
     local norms = trace:ops { class = "norm" }
     local batch_norms = norms:where { name = { "*batch_norm*", "*BatchNorm*", "*::bn_*", "*bn_fw*", "*bn_bw*", "*batchnorm*" } }
     local group_norms = norms:where { name = { "*RowwiseMoments*", "*ComputeFusedParams*", "*ComputeInternalGradients*", "*ComputeBackwardFusedParams*", "*group_norm*", "*GroupNorm*" } }:count() > 0
-    local change = { { scale = conversions, by = 0, least = 0, most = group_norms and 1 or 0.1 } }
-    if not group_norms then change[2] = { scale = batch_norms, by = options.norm_factor, least = 0.8 * options.norm_factor, most = 1 } end
+    local change = { { scale = conversions, by = factors.left.by, least = factors.left.least, most = group_norms and 1 or factors.left.most } }
+    if not group_norms then change[2] = { scale = batch_norms, factor = factors.norm_factor } end
     return { {
       subject = "convolutions",
       message = "conversions",
@@ -46,15 +58,6 @@ return {
       confidence = group_norms and "low" or "medium",
       metrics = { { name = "layout conversions", value = share, unit = "fraction", threshold = options.share } },
       evidence = conversions:evidence { most = 4 },
-      advice = {
-        {
-          pytorch = "Keep model and inputs in NHWC: model.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last). Time a step before and after.",
-          tensorflow = "Keep images in NHWC, TensorFlow's own layout: data_format=\"channels_last\".",
-          jax = "Keep images in NHWC: dimension_numbers=(\"NHWC\", \"HWIO\", \"NHWC\") of lax.conv_general_dilated.",
-          cuda = "Keep tensors in NHWC: cuDNN descriptors of CUDNN_TENSOR_NHWC, channels in multiples of 8.",
-        },
-        { pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it: look for the operators that launch the remaining conversions." },
-      },
     } }
   end,
 }

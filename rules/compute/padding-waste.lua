@@ -1,3 +1,7 @@
+local constants = {
+  extents = 4,  -- of attention's operands: samples, heads, length, head size
+}
+
 return {
   id = "padding-waste",
   category = "compute",
@@ -15,10 +19,17 @@ return {
     padded = "Batches are padded to lengths from {least} to {most}",
   },
   doc = {
-    what = "Reads the recorded shapes of scaled_dot_product_attention: self-attention over whole sequences with a mask that differs between the samples of a batch, whose length changes from batch to batch.",
+    what = "Reads the recorded shapes of `scaled_dot_product_attention`: self-attention over whole sequences with a mask that differs between the samples of a batch, whose length changes from batch to batch.",
     why = "Matrix products, norms and losses work on padding as on text. With samples of random length half or more is padding, and a mask keeps flash attention away.",
-    fix = "Pack samples one after another and pass attention the end of each (flash_attn_varlen_func, nested tensors of layout torch.jagged, DataCollatorWithFlattening of Transformers), or put samples of similar length into one batch (group_by_length=True, a bucketing sampler).",
+    fix = "Pack samples one after another and pass attention the end of each (`flash_attn_varlen_func`, nested tensors of layout `torch.jagged`, DataCollatorWithFlattening of Transformers), or put samples of similar length into one batch (`group_by_length=True`, a bucketing sampler).",
     wrong = "Batches that are already sorted by length look the same and have hardly any padding, and a bias for each sample looks like a mask: so it is a note without a saving, and the amount of padding has to be counted in the program. Causal attention gets no mask, so padding after its samples shows nowhere: if such batches differ in length, the rule cannot tell. No shipped recording triggers this rule; only literal traces test it.",
+  },
+  advice = {
+    {
+      transformers = "Count the padding: `attention_mask.float().mean()`. If it is much, DataCollatorWithFlattening packs samples, `group_by_length=True` batches those of similar length.",
+      pytorch = "Count the padding: `mask.float().mean()`. If it is much, pack samples one after another (`flash_attn_varlen_func`, nested tensors of layout `torch.jagged`), or batch those of similar length.",
+      cuda = "Count the padding. If it is much, pack samples one after another, or batch those of similar length.",
+    },
   },
   evaluate = function(trace, options)
     local operators = trace:ranges { name = "aten::_scaled_dot_product_*attention*, sizes = *" }
@@ -28,10 +39,10 @@ return {
     for _, call in ipairs(operators:shapes()) do
       local query, key, mask = call.sizes[1] or {}, call.sizes[2], call.sizes[4] or {}
       -- A cache, or another sequence, is no batch of samples.
-      if #query == 4 and #(key or {}) == 4 and query[3] == key[3] and query[3] > 0 and query[1] > 1 then
+      if #query == constants.extents and #(key or {}) == constants.extents and query[3] == key[3] and query[3] > 0 and query[1] > 1 then
         calls = calls + call.count
         shortest, longest = math.min(shortest, query[3]), math.max(longest, query[3])
-        if #mask == 4 and mask[1] == query[1] then
+        if #mask == constants.extents and mask[1] == query[1] then
           masked = masked + call.count
           least, most, samples = math.min(least, query[3]), math.max(most, query[3]), math.max(samples, query[1])
         end
@@ -45,9 +56,9 @@ return {
       local largest = rows:top(1, "blocks")[1]
       if largest and largest.blocks >= options.spread * fewest then
         return nil, string.format("batches differ in size (the largest loss has %.1f times as many rows as the smallest), and without shapes of attention it is unknown whether they are padded", largest.blocks / fewest),
-          trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
+          trace:words { torch_profiler = "`torch.profiler.profile(record_shapes=True)`", cuda = "" }
       end
-      return nil, "no shapes of self-attention over a batch were recorded", trace:words { torch_profiler = "torch.profiler.profile(record_shapes=True)", cuda = "" }
+      return nil, "no shapes of self-attention over a batch were recorded", trace:words { torch_profiler = "`torch.profiler.profile(record_shapes=True)`", cuda = "" }
     end
     if masked == 0 and longest >= options.spread * shortest then
       return nil, string.format("batches differ in length (from %.0f to %.0f), and without a mask it is unknown how much of them is padding", shortest, longest), ""
@@ -62,13 +73,6 @@ return {
       confidence = "low",
       metrics = { { name = "longest length, as a multiple of the shortest", value = most / least, unit = "count", threshold = options.spread } },
       evidence = operators:evidence { most = 3 },
-      advice = {
-        {
-          transformers = "Count the padding: attention_mask.float().mean(). If it is much, DataCollatorWithFlattening packs samples, group_by_length=True batches those of similar length.",
-          pytorch = "Count the padding: mask.float().mean(). If it is much, pack samples one after another (flash_attn_varlen_func, nested tensors of layout torch.jagged), or batch those of similar length.",
-          cuda = "Count the padding. If it is much, pack samples one after another, or batch those of similar length.",
-        },
-      },
     } }
   end,
 }

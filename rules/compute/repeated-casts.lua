@@ -9,8 +9,8 @@ return {
     tiny_blocks = { default = 16, unit = "count", doc = "Blocks up to which a cast belongs to a bias: 16 blocks cast 16,384 elements, a weight of 128 by 128." },
   },
   messages = {
-    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:ns} of {each_step} ({share:fraction}) in {count:# cast|# casts}, and only one in {times} is needed.",
-    inference = "Weights that never change are cast to half precision in each pass: {count:# cast takes|# casts take} {time:ns} of {each_step} ({share:fraction}).",
+    training = "Weights are cast to half precision {times} times {a_step}, once for each micro-batch, though they change only with the optimizer: {time:lost} of {each_step} ({share:fraction}) in {count:# cast|# casts}, and only one in {times} is needed.",
+    inference = "Weights that never change are cast to half precision in each pass: {count:# cast takes|# casts take} {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     training = "Weights are cast {times} times {a_step} instead of once",
@@ -18,9 +18,19 @@ return {
   },
   doc = {
     what = "Looks at the casts from FP32 before a matrix product. If there are two, one belongs to the activation, the other to the weight; most products share the activation's size. In training it reports weights cast once for each of several micro-batches of a step; in inference, weights cast at all.",
-    why = "torch.autocast keeps the cast of each weight until its context ends. A context for each micro-batch, cache_enabled=False, torch.clear_autocast_cache() or torch.no_grad() cast all weights again: with small batches that moves more memory than the products themselves.",
-    fix = "Training: one autocast context around all micro-batches of a step, or parameters in BF16 with FP32 state in the optimizer (FSDP's MixedPrecision casts once a step). Inference: model.to(torch.bfloat16), no autocast.",
+    why = "`torch.autocast` keeps the cast of each weight until its context ends. A context for each micro-batch, `cache_enabled=False`, `torch.clear_autocast_cache()` or `torch.no_grad()` cast all weights again: with small batches that moves more memory than the products themselves.",
+    fix = "Training: one autocast context around all micro-batches of a step, or parameters in BF16 with FP32 state in the optimizer (FSDP's `MixedPrecision` casts once a step). Inference: `model.to(torch.bfloat16)`, no autocast.",
     wrong = "With activation checkpointing weights are cast a second time in backward, which a context around the step does not change. Programs without two casts in a row before a product are not judged.",
+  },
+  advice = {
+    {
+      pytorch = {
+        training = "Use one `torch.autocast` context for all micro-batches: around the whole step it casts each weight once. No `cache_enabled=False`, no `torch.clear_autocast_cache()` in between.",
+        cuda = "Store the weights in half precision: once, with `model.to(torch.bfloat16)`, without autocast.",
+      },
+      cuda = "Cast each weight once, after it has changed: and keep the copy.",
+    },
+    { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: `MixedPrecision(param_dtype=torch.bfloat16)`." } },
   },
   evaluate = function(trace, options)
     local products = trace:ops { class = { "gemm_half", "gemv" } }
@@ -89,16 +99,6 @@ return {
       confidence = "medium",
       metrics = { { name = "repeated casts of weights", value = share, unit = "fraction", threshold = options.share } },
       evidence = weights:evidence { most = 4 },
-      advice = {
-        {
-          pytorch = {
-            training = "Use one torch.autocast context for all micro-batches: around the whole step it casts each weight once. No cache_enabled=False, no torch.clear_autocast_cache() in between.",
-            cuda = "Store the weights in half precision: once, with model.to(torch.bfloat16), without autocast.",
-          },
-          cuda = "Cast each weight once, after it has changed: and keep the copy.",
-        },
-        { pytorch = { training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: MixedPrecision(param_dtype=torch.bfloat16)." } },
-      },
     } }
   end,
 }

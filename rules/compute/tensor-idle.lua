@@ -10,6 +10,7 @@ return {
     sms_active = { default = 60, unit = "count", doc = "Percentage of active SMs from which they are busy." },
     most_period_ns = { default = 10000000, unit = "ns", doc = "Samples that are averages over longer than this (DCGM's are, by 100 ms at least) blur kernels together: then it is a note without a saving." },
     tensor_active = { default = 10, unit = "count", doc = "Percentage of tensor activity up to which tensor cores are idle." },
+    culprit = { default = 0.05, unit = "fraction", doc = "Share of the step that other kernels take, from which this follows from the rule that reports them. Chosen: their rules report from there." },
   },
   messages = {
     idle = "In {share:fraction} of the samples within the {units} the SMs are busy and the tensor cores idle; over all samples tensor cores are active {mean} % of the time.{most}",
@@ -18,10 +19,17 @@ return {
     idle = "Tensor cores idle while SMs are busy, {share:fraction} of the time",
   },
   doc = {
-    what = "Reads the sampled GPU metrics, or those of DCGM (--dcgm) if their times are aligned to the report: moments at which most SMs are active and the tensor cores are hardly active.",
+    what = "Reads the sampled GPU metrics, or those of DCGM (`--dcgm`) if their times are aligned to the report: moments at which most SMs are active and the tensor cores are hardly active.",
     why = "Utilization counts a GPU that copies and adds as busy. Nearly all of its computing power is in its tensor cores; this says how much of the step passes without them.",
-    fix = "See which kernels run then: elementwise work that could be fused (torch.compile), attention as separate kernels, matrix products on CUDA cores. Other findings name them if kernels were recorded.",
+    fix = "See which kernels run then: elementwise work that could be fused (`torch.compile`), attention as separate kernels, matrix products on CUDA cores. Other findings name them if kernels were recorded.",
     wrong = "Work that is memory-bound by nature (embeddings, an optimizer, decoding token by token) has no use for tensor cores. A millisecond between samples blurs what is shorter.",
+  },
+  advice = {
+    "See what runs instead of matrix products and attention. The table of what runs on the GPU lists it; follow the findings about it first.",
+    {
+      pytorch = "Fuse elementwise kernels (`torch.compile`), use fused attention, and keep matrix products in BF16 with dimensions divisible by 8.",
+      cuda = "Fuse elementwise kernels, and keep matrix products in half precision or TF32 with dimensions divisible by 8.",
+    },
   },
   evaluate = function(trace, options)
     local share, reason, record_with = trace:sampled_fraction { { metric = "sm_active", least = options.sms_active }, { metric = "tensor_active", most = options.tensor_active } }
@@ -40,7 +48,7 @@ return {
     local follows, most
     for _, culprit in ipairs(culprits) do
       local part = culprit[3]:union_ns() / total
-      if part >= 0.05 and not follows then follows = culprit[2] end
+      if part >= options.culprit and not follows then follows = culprit[2] end
       if part >= share / 2 then most = most or string.format(" What ran instead is mostly %s, %.0f %% of the time.", culprit[1], part * 100) end
     end
     local tensor = trace:metric "tensor_active"
@@ -58,13 +66,6 @@ return {
       metrics = {
         { name = "SMs busy, tensor cores idle", value = share, unit = "fraction", threshold = options.share },
         { name = "tensor cores active", value = mean / 100, unit = "fraction" },
-      },
-      advice = {
-        "See what runs instead of matrix products and attention. The table of what runs on the GPU lists it; follow the findings about it first.",
-        {
-          pytorch = "Fuse elementwise kernels (torch.compile), use fused attention, and keep matrix products in BF16 with dimensions divisible by 8.",
-          cuda = "Fuse elementwise kernels, and keep matrix products in half precision or TF32 with dimensions divisible by 8.",
-        },
       },
     } }
   end,

@@ -18,8 +18,8 @@ return {
     drained = { default = 0.5, unit = "fraction", doc = "Share of the results after which the GPU has nothing to do, from which it counts as drained each time." },
   },
   messages = {
-    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was selected (nonzero, where, boolean masks) before it launches what comes next. Each time the GPU runs out of work; between one and the next it is idle for {idle:ns} of {each_step} ({share:fraction}).",
-    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next depends on them. Each time the GPU runs out of work; between one and the next it is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was selected (nonzero, where, boolean masks) before it launches what comes next. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next depends on them. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     sizes = "The host reads {count:a size|# sizes} back {a_step} before it can go on",
@@ -27,9 +27,25 @@ return {
   },
   doc = {
     what = "Counts small copies to the host that it waits for and that decide what is launched next: the kernels around them select or compact (nonzero, unique), or what is launched after them changes from step to step in kernels, grids or sizes, though the step begins the same. It adds up the GPU's idle time between one and the next where they follow each other in a loop. One result a step counts only if it tells the host how much was selected and a step is no more than one turn of a loop.",
-    why = "Each such result drains the GPU: the host has to wait for it before it can even size the next tensor, and then starts with an empty GPU. No CUDA graph can be captured across it, and the host cannot run ahead. Typical finds are loops over experts (torch.where for each), over detected boxes, or until a flag is set.",
-    fix = "Make shapes known in advance: sort tokens by expert once and multiply all experts together (torch._grouped_mm, megablocks, grouped GEMM of CUTLASS or Transformer Engine), pad to a capacity, multiply by a mask (torch.where with three arguments) instead of selecting, torch.nonzero_static with a known size. Or read all sizes together, once, and as early as possible. For a loop that ends by a flag: check it every few iterations, or on the device (conditional nodes of CUDA graphs, jax.lax.while_loop).",
+    why = "Each such result drains the GPU: the host has to wait for it before it can even size the next tensor, and then starts with an empty GPU. No CUDA graph can be captured across it, and the host cannot run ahead. Typical finds are loops over experts (`torch.where` for each), over detected boxes, or until a flag is set.",
+    fix = "Make shapes known in advance: sort tokens by expert once and multiply all experts together (`torch._grouped_mm`, megablocks, grouped GEMM of CUTLASS or Transformer Engine), pad to a capacity, multiply by a mask (`torch.where` with three arguments) instead of selecting, `torch.nonzero_static` with a known size. Or read all sizes together, once, and as early as possible. For a loop that ends by a flag: check it every few iterations, or on the device (conditional nodes of CUDA graphs, `jax.lax.while_loop`).",
     wrong = "If the amount of work really depends on data (detection, tree search), skipping work may be worth the wait. The time is what the GPU is idle there, so better launching saves at most that; the work that masks or padding add, or that grouped products save, does not show in a recording.",
+  },
+  advice = {
+    {
+      pytorch = {
+        training = "Make shapes known in advance. Experts: sort the tokens by expert once and multiply all experts in one grouped product (`torch._grouped_mm`, megablocks, Transformer Engine's `GroupedLinear`), or give each a fixed capacity. Masks: `torch.where(mask, a, b)` instead of `a[mask]`; `torch.nonzero_static` if a size is known.",
+        cuda = "Make shapes known in advance: `torch.where(mask, a, b)` instead of `a[mask]`, `torch.nonzero_static` if a size is known, a fixed capacity with padding, grouped products (`torch._grouped_mm`) instead of a loop over experts.",
+      },
+      jax = "Keep shapes fixed: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and decisions on the device (`jax.lax.cond`, `jax.lax.while_loop`).",
+      cupy = "Keep shapes fixed: `cupy.where` with three arguments instead of `a[mask]`, and decide on the device.",
+      cuda = "Let the device decide: pass counts from kernel to kernel in device memory (grids that are large enough and end early, dynamic parallelism), or conditional nodes of a CUDA graph.",
+    },
+    {
+      pytorch = "Or read all sizes together: one `.tolist()` before the loop, instead of one read for each.",
+      cuda = "Or read all results together, once, into pinned memory, before the loop; check a flag that ends the loop only every few iterations.",
+    },
+    "No CUDA graph can be captured across such reads: remove them first, then record graphs.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -41,8 +57,8 @@ return {
     local times = found:count() / steps
     -- A step may be one turn of the loop: then each has a result that says how much was selected.
     local turns = sized:count() >= options.each * steps and trace:calls { class = { "launch", "graph_launch" } }:count() <= options.turn * sized:count()
-    if found:count() == 0 or (repeats and times < options.least and not turns) or (not repeats and (found:count() < options.all or found:quarters() < 3)) then return {} end
-    local pauses = trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } }:amid(found):where { min_ns = 1 }
+    if found:count() == 0 or (repeats and times < options.least and not turns) or (not repeats and (found:count() < options.all or not found:throughout())) then return {} end
+    local pauses = require "amid"(trace, trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } }, found):where { min_ns = 1 }
     pauses = pauses:minus(pauses:where { stretch = { "offload", "phase", "compiler", "optimizer", "lock" } })
     local after = pauses:where { after = found }
     local idle = pauses:union_ns()
@@ -60,22 +76,6 @@ return {
         { name = "idle between them", value = share, unit = "fraction", threshold = options.share },
       },
       evidence = after:evidence { most = 5 },
-      advice = {
-        {
-          pytorch = {
-            training = "Make shapes known in advance. Experts: sort the tokens by expert once and multiply all experts in one grouped product (torch._grouped_mm, megablocks, Transformer Engine's GroupedLinear), or give each a fixed capacity. Masks: torch.where(mask, a, b) instead of a[mask]; torch.nonzero_static if a size is known.",
-            cuda = "Make shapes known in advance: torch.where(mask, a, b) instead of a[mask], torch.nonzero_static if a size is known, a fixed capacity with padding, grouped products (torch._grouped_mm) instead of a loop over experts.",
-          },
-          jax = "Keep shapes fixed: jnp.where with three arguments, jnp.nonzero(size=...), and decisions on the device (jax.lax.cond, jax.lax.while_loop).",
-          cupy = "Keep shapes fixed: cupy.where with three arguments instead of a[mask], and decide on the device.",
-          cuda = "Let the device decide: pass counts from kernel to kernel in device memory (grids that are large enough and end early, dynamic parallelism), or conditional nodes of a CUDA graph.",
-        },
-        {
-          pytorch = "Or read all sizes together: one .tolist() before the loop, instead of one read for each.",
-          cuda = "Or read all results together, once, into pinned memory, before the loop; check a flag that ends the loop only every few iterations.",
-        },
-        "No CUDA graph can be captured across such reads: remove them first, then record graphs.",
-      },
     } }
   end,
 }

@@ -11,16 +11,20 @@ return {
     breaks = { default = 3, unit = "count", doc = "Runs of eager kernels a step, in addition to one for the loss and one for what comes before the optimizer." },
   },
   messages = {
-    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:ns} of {each_step} ({share:fraction}).",
+    main = "The model is compiled in {pieces} pieces, and {eager:# kernel|# kernels} {a_step} run eagerly in {breaks} runs between them. With the GPU's idle time around them they take {time:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     main = "The compiled model is broken into {pieces} pieces",
   },
   doc = {
-    what = "Counts compiled regions of different code (ranges 'Torch-Compiled Region', one for each compiled frame) and the kernels that run eagerly between them, except those of the loss and the optimizer. If names do not tell pieces apart and Inductor made most of the elementwise kernels and reductions (triton_*), PyTorch's own kernels between Inductor's in forward are the eager ones. It adds up these kernels and the idle time before and after them.",
-    why = "torch.compile ends a graph where it meets something it cannot trace: a print, .item(), a branch on a tensor's value, a library without fake kernels. Each break ends fusion, returns to Python, checks guards and starts the next graph; CUDA graphs cannot reach across.",
-    fix = "TORCH_LOGS=graph_breaks names the line of each break, torch._dynamo.explain(model)(inputs) counts them, and fullgraph=True makes them errors. Take prints and .item() out of the model (torch._dynamo.config.capture_scalar_outputs for the latter), write branches with torch.where or torch.cond, and wrap foreign kernels in torch.library.custom_op.",
+    what = "Counts compiled regions of different code (ranges 'Torch-Compiled Region', one for each compiled frame) and the kernels that run eagerly between them, except those of the loss and the optimizer. If names do not tell pieces apart and Inductor made most of the elementwise kernels and reductions (`triton_*`), PyTorch's own kernels between Inductor's in forward are the eager ones. It adds up these kernels and the idle time before and after them.",
+    why = "`torch.compile` ends a graph where it meets something it cannot trace: a print, `.item()`, a branch on a tensor's value, a library without fake kernels. Each break ends fusion, returns to Python, checks guards and starts the next graph; CUDA graphs cannot reach across.",
+    fix = "`TORCH_LOGS=graph_breaks` names the line of each break, `torch._dynamo.explain(model)(inputs)` counts them, and `fullgraph=True` makes them errors. Take prints and `.item()` out of the model (`torch._dynamo.config.capture_scalar_outputs` for the latter), write branches with `torch.where` or `torch.cond`, and wrap foreign kernels in `torch.library.custom_op`.",
     wrong = "A program that compiles several functions on purpose and leaves the rest eager looks the same; the time is still what the rest takes. Breaks with no eager kernel in between do not show without ranges.",
+  },
+  advice = {
+    { pytorch = "Remove the graph breaks: `TORCH_LOGS=graph_breaks` names the line of each; `torch.compile(fullgraph=True)` makes them errors. Take prints, `.item()` and branches on values out of the model (`torch.where`, `torch.cond`), and wrap foreign kernels in `torch.library.custom_op`." },
+    "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -30,7 +34,7 @@ return {
     if regions:count() + inductor:count() == 0 then return {} end
     local function untold()
       if regions:count() > 0 then return {} end
-      return nil, "compiled code ran, but no range tells its pieces apart", trace:words { pytorch = "torch.autograd.profiler.emit_nvtx() around the steps", cuda = "" }
+      return nil, "compiled code ran, but no range tells its pieces apart", trace:words { pytorch = "`torch.autograd.profiler.emit_nvtx()` around the steps", cuda = "" }
     end
     local pieces = 0
     for _, group in ipairs(regions:group("name", 200)) do
@@ -72,10 +76,6 @@ return {
         { name = "compiled pieces", value = pieces, unit = "count", threshold = options.pieces },
       },
       evidence = idle:evidence { most = 5 },
-      advice = {
-        { pytorch = "Remove the graph breaks: TORCH_LOGS=graph_breaks names the line of each; torch.compile(fullgraph=True) makes them errors. Take prints, .item() and branches on values out of the model (torch.where, torch.cond), and wrap foreign kernels in torch.library.custom_op." },
-        "Move a function that cannot be compiled to the model's edge: before the first layer, or after the last.",
-      },
     } }
   end,
 }

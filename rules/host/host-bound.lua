@@ -11,9 +11,9 @@ return {
     read = { default = 0.5, unit = "fraction", doc = "The share of this time after results that were read back, from which these are the reason." },
   },
   messages = {
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:ns} of {each_step} ({share:fraction}){name}.{host}{start}",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}){name}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",
@@ -25,6 +25,37 @@ return {
     why = "The GPU waits for whatever the host computes between a result and the next launch: environments of reinforcement learning, NumPy between two calls of a model, tokenizing, sampling, logging. A faster GPU changes nothing then, and no CUDA graph reaches across.",
     fix = "Do that work on the GPU, so that no result has to come back: vectorized environments (Isaac Lab, Brax, gymnax), torch or cupy instead of NumPy. Otherwise let both work at once: two halves of the batch that take turns, a thread or process that prepares the next one; and do what nothing waits for (logging, metrics) later and less often.",
     wrong = "If only the host knows what comes next (a simulator, a customer's next request), the GPU has to wait. A server that is idle for lack of requests is no problem.",
+  },
+  advice = {
+    {
+      when = "planner",
+      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that disables it (`--no-async-scheduling`).",
+      sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
+      tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
+    },
+    { when = { "planner", "named_work" }, "If that is already on, see what {what} does in addition to planning: that can go to another process, or run less often." },
+    {
+      when = "read", unless = "planner",
+      pytorch = {
+        training = "Keep the work in between on the GPU: an environment, a reward or a sampler written in torch, or vectorized for the GPU. Then nothing has to be read back.",
+        cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be read back.",
+      },
+      jax = "Do the work in between in jax: under the same jit (`jax.lax.scan`, `jax.lax.cond`). Then nothing has to be read back.",
+      cupy = "Do the work in between with cupy instead of NumPy: then nothing has to be read back.",
+      cuda = "Do the work in between in a kernel: then nothing has to be read back.",
+    },
+    { when = "read", unless = "planner", "Or let both work at once: split the batch in two, and let the GPU compute one half while the host works on the other." },
+    { when = "launches_too", unless = { "planner", "read" }, "Move host work off the launching thread: what {what} does in addition to launching can go to another thread or process, or run ahead of time or less often." },
+    { unless = { "planner", "read", "launches_too" }, "Move this work off the launching thread: do {what} in another thread or process, ahead of time, less often, or on the GPU." },
+    { when = { "read", "eager" }, "A CUDA graph cannot reach across: what comes after a result that was read back needs a separate launch." },
+    {
+      unless = "doing",
+      torch_profiler = "Name the parts of the loop and record again: `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
+      nsys = {
+        python = "Name the parts of the loop and record again: NVTX ranges, or `--python-sampling=true` for what Python did.",
+        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
+      },
+    },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -41,50 +72,19 @@ return {
     local copies = trace:read_backs()
     local after = pauses:where { after = copies }
     local read = after:union_ns() >= options.read * idle
-    local once = trace:fact "steps.found" == 0 and pauses:quarters() < 3
+    local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     local times = copies:count() / steps
-    local what = doing and string.format("'%s'", (within ~= "" and within or doing):short())
-    local advice = { not once and trace:words {
-      vllm = "Plan the next step while this one runs: --async-scheduling, and no option that disables it (--no-async-scheduling).",
-      sglang = "Plan the next batch while this one runs: without --disable-overlap-schedule.",
-      tensorrt_llm = "Plan the next step while this one runs: without disable_overlap_scheduler.",
-    } or nil }
-    if advice[1] then
-      advice[2] = what and string.format("If that is already on, see what %s does in addition to planning: that can go to another process, or run less often.", what) or nil
-    elseif read then
-      advice[1] = {
-        pytorch = {
-          training = "Keep the work in between on the GPU: an environment, a reward or a sampler written in torch, or vectorized for the GPU. Then nothing has to be read back.",
-          cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be read back.",
-        },
-        jax = "Do the work in between in jax: under the same jit (jax.lax.scan, jax.lax.cond). Then nothing has to be read back.",
-        cupy = "Do the work in between with cupy instead of NumPy: then nothing has to be read back.",
-        cuda = "Do the work in between in a kernel: then nothing has to be read back.",
-      }
-      advice[2] = "Or let both work at once: split the batch in two, and let the GPU compute one half while the host works on the other."
-    else
-      local named = what and trace:ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }:count() or 0
-      advice[1] = named > 0 and string.format("Move host work off the launching thread: what %s does in addition to launching can go to another thread or process, or run ahead of time or less often.", what)
-        or string.format("Move this work off the launching thread: do %s in another thread or process, ahead of time, less often, or on the GPU.", what or "it")
-    end
-    if trace:fact "steps.found" == 1 and trace:ops { kind = "kernel", in_graph = false }:count() > 0 and read then
-      advice[#advice + 1] = "A CUDA graph cannot reach across: what comes after a result that was read back needs a separate launch."
-    end
-    if not doing then
-      advice[#advice + 1] = {
-        torch_profiler = "Name the parts of the loop and record again: torch.profiler.record_function, or with_stack=True for what Python did.",
-        nsys = {
-          python = "Name the parts of the loop and record again: NVTX ranges, or --python-sampling=true for what Python did.",
-          cuda = "Name the parts of the loop and record again: NVTX ranges (nvtxRangePush, nvtxRangePop), or --sample=process-tree for the functions that ran.",
-        },
-      }
-    end
+    local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
+    local planner = not once and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
+    local launches_too = what and trace:ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }:count() > 0
+    local eager = trace:fact "steps.found" == 1 and trace:ops { kind = "kernel", in_graph = false }:count() > 0
     return { {
       subject = "host",
       message = read and "read" or doing and "named" or "host",
       data = {
         idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps,
-        within = doing and within ~= "" and string.format(" (within '%s')", within:short()) or "",
+        within = doing and within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
+        what = what or "it",
         name = what and ", most of it in " .. what or "",
         times = math.max(1, math.floor(times + 0.5)),
         host = pauses:host(),
@@ -98,7 +98,7 @@ return {
       confidence = (doing or read) and "high" or "medium",
       metrics = { { name = "idle while the host computes", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
-      advice = advice,
+      seen = { planner = planner, named_work = what, launches_too = launches_too, eager = eager, doing = doing },
     } }
   end,
 }

@@ -10,8 +10,8 @@ return {
     often = { default = 0.75, unit = "fraction", doc = "Or the share of both streams' kernels that start with a hand-over: a step may be only a few kernels long." },
   },
   messages = {
-    legacy = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together. One is the legacy default stream: CUDA makes every other stream created by cudaStreamCreate wait for it, and makes it wait for them. Side by side, {wait:ns} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
-    events = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together, because each stream waits for events of the other (cudaStreamWaitEvent). Side by side, {wait:ns} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
+    legacy = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together. One is the legacy default stream: CUDA makes every other stream created by `cudaStreamCreate` wait for it, and makes it wait for them. Side by side, {wait:lost} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
+    events = "Kernels of two streams take turns {count} times {a_step}, although they would fit on the GPU together, because each stream waits for events of the other (`cudaStreamWaitEvent`). Side by side, {wait:lost} of {each_step} ({share:fraction}) would hide behind the other stream. Whether they need each other's results is unknown.",
   },
   headlines = {
     legacy = "The default stream makes other streams wait, {count:# time|# times} {a_step}",
@@ -20,8 +20,18 @@ return {
   doc = {
     what = "Looks for kernels that started right when one of another stream had finished, although both had been launched before and their threads fit on the GPU together, and finds out what ordered them: the flags of the streams, and the events that they wait for. Only what CUDA orders itself, or the program orders by events, is reported; anything else may be the GPU's own choice.",
     why = "Streams exist to run side by side. If small kernels of two of them wait for each other without need, the step takes as long as all of them together.",
-    fix = "Create streams with cudaStreamNonBlocking, and leave the legacy default stream (compile with --default-stream per-thread). Record an event where a result is ready, and wait for it where it is used, not earlier.",
+    fix = "Create streams with `cudaStreamNonBlocking`, and leave the legacy default stream (compile with `--default-stream per-thread`). Record an event where a result is ready, and wait for it where it is used, not earlier.",
     wrong = "If each kernel needs what the one before it on the other stream wrote, the order is needed, and the legacy stream only provides it for free: check what they read and write. Needed and needless events look the same in a recording, so these are a note and an upper limit. Registers and shared memory may keep kernels apart whose threads would fit.",
+  },
+  advice = {
+    { when = "events", "Drop the waits that protect no result: see which of them a later read needs, and record the event right behind the kernel that writes it." },
+    {
+      when = "legacy",
+      cupy = "Move the work off the default stream: onto `cupy.cuda.Stream(non_blocking=True)`, none of it on `Stream.null`, if neither needs the other's results.",
+      numba = "Move the work off the default stream: onto separate streams (`NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1`), if neither needs the other's results.",
+      pytorch = "Launch the extension's kernels on PyTorch's stream: `at::cuda::getCurrentCUDAStream` instead of the default stream, if neither needs the other's results.",
+      cuda = "Create non-blocking streams: `cudaStreamCreateWithFlags(..., cudaStreamNonBlocking)`, or compile with `--default-stream per-thread`, if neither needs the other's results. If one does, order them by an event.",
+    },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -48,15 +58,6 @@ return {
           confidence = explicit and "low" or "medium",
           metrics = { { name = "time that could hide behind the other stream", value = share, unit = "fraction", threshold = options.share } },
           evidence = pair.second:evidence { most = 4, note = "takes turns with another stream" },
-          advice = {
-            explicit and "Drop the waits that protect no result: see which of them a later read needs, and record the event right behind the kernel that writes it."
-              or {
-                cupy = "Move the work off the default stream: onto cupy.cuda.Stream(non_blocking=True), none of it on Stream.null, if neither needs the other's results.",
-                numba = "Move the work off the default stream: onto separate streams (NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1), if neither needs the other's results.",
-                pytorch = "Launch the extension's kernels on PyTorch's stream: at::cuda::getCurrentCUDAStream instead of the default stream, if neither needs the other's results.",
-                cuda = "Create non-blocking streams: cudaStreamCreateWithFlags(..., cudaStreamNonBlocking), or compile with --default-stream per-thread, if neither needs the other's results. If one does, order them by an event.",
-              },
-          },
         } }
       end
     end

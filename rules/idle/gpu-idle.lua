@@ -9,10 +9,10 @@ return {
     share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time that no other rule explains." },
   },
   messages = {
-    waits = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    preempted = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
-    named = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '{doing}'{within}.{host}{start}",
-    host = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
+    waits = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+    preempted = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",
@@ -23,8 +23,32 @@ return {
   doc = {
     what = "Takes the idle time in which the host neither launches nor waits for the GPU, allocates, compiles or loads data, and names what it does by the innermost range, operator or operating-system call that takes most of it. Time that has its own rule is left out: host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's garbage collection. A thread that is in no call and on no CPU, while other threads run, was preempted. Without steps, idle time that does not go on all through the recording may be the program's start: then it is a note.",
     why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python code between steps (metrics, logging, schedules, tokenizing), environments stepped on the CPU and data made there.",
-    fix = "If nothing names it, put NVTX ranges around the parts of the loop, or record Python stacks (nsys profile --python-sampling=true, or py-spy). Then move it to another thread or process, do it less often, do it on the GPU, or make it faster.",
+    fix = "If nothing names it, put NVTX ranges around the parts of the loop, or record Python stacks (`nsys profile --python-sampling=true`, or py-spy). Then move it to another thread or process, do it less often, do it on the GPU, or make it faster.",
     wrong = "Work that the step depends on and only the host can do has to be done; the GPU can still work on something else meanwhile.",
+  },
+  advice = {
+    {
+      when = "preempted",
+      pytorch = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (`OMP_NUM_THREADS`, `torch.set_num_threads`, `num_workers` of the loader).",
+      cuda = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (`OMP_NUM_THREADS`).",
+    },
+    { when = "waits", "Shorten what the host waits for, or do not wait: it waits in '`{doing}`'{within} until another thread, process or device is done, or a time is over. The timeline shows what ends the wait." },
+    { when = "named", "Move this work off the launching thread: '`{outer}`' can go to another thread or process, run less often, or run on the GPU." },
+    {
+      when = "host",
+      torch_profiler = "Name the parts of the loop and record again: `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
+      nsys = {
+        python = "Name the parts of the loop and record again: NVTX ranges, or `--python-sampling=true` for what Python did.",
+        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
+      },
+    },
+    {
+      unless = { "preempted", "once" },
+      vllm = "If requests are waiting: `--async-scheduling` plans the next step while this one runs.",
+      sglang = "If requests are waiting: without `--disable-overlap-schedule` the next batch is planned while this one runs.",
+      tensorrt_llm = "If requests are waiting: without `disable_overlap_scheduler` the next step is planned while this one runs.",
+    },
+    { unless = "os_calls", nsys = "Record operating-system calls as well: `--trace=cuda,nvtx,osrt` tells waiting for files and threads from computing." },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -35,7 +59,7 @@ return {
     if works:union_ns() < options.share * total then pauses = pauses:plus(works) end
     -- Time in which broadcast buffers are unpacked belongs to ddp-buffers.
     if found and trace:is "training" then
-      local _, unpacked = trace:broadcast_buffers()
+      local _, unpacked = require "broadcast_buffers"(trace)
       pauses = pauses:minus(pauses:where { before = unpacked })
     end
     local idle = pauses:union_ns()
@@ -55,38 +79,12 @@ return {
     local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     -- Without steps, pauses that do not go on all through the recording may be the program's start.
-    local once = not found and pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:quarters() < 3
-    local advice = {}
-    if preempted then
-      advice[1] = {
-        pytorch = "Give the process its own cores: numactl, taskset, or --cpus-per-task of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (OMP_NUM_THREADS, torch.set_num_threads, num_workers of the loader).",
-        cuda = "Give the process its own cores: numactl, taskset, or --cpus-per-task of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (OMP_NUM_THREADS).",
-      }
-    elseif waits then
-      advice[1] = string.format("Shorten what the host waits for, or do not wait: it waits in '%s'%s until another thread, process or device is done, or a time is over. The timeline shows what ends the wait.", doing:short(), within ~= "" and " (within '" .. within:short() .. "')" or "")
-    elseif doing then
-      advice[1] = string.format("Move this work off the launching thread: '%s' can go to another thread or process, run less often, or run on the GPU.", (within ~= "" and within or doing):short())
-    else
-      advice[1] = {
-        torch_profiler = "Name the parts of the loop and record again: torch.profiler.record_function, or with_stack=True for what Python did.",
-        nsys = {
-          python = "Name the parts of the loop and record again: NVTX ranges, or --python-sampling=true for what Python did.",
-          cuda = "Name the parts of the loop and record again: NVTX ranges (nvtxRangePush, nvtxRangePop), or --sample=process-tree for the functions that ran.",
-        },
-      }
-    end
-    if not preempted and not once then
-      advice[#advice + 1] = {
-        vllm = "If requests are waiting: --async-scheduling plans the next step while this one runs.",
-        sglang = "If requests are waiting: without --disable-overlap-schedule the next batch is planned while this one runs.",
-        tensorrt_llm = "If requests are waiting: without disable_overlap_scheduler the next step is planned while this one runs.",
-      }
-    end
-    if not trace:available "os_calls" then advice[#advice + 1] = { nsys = "Record operating-system calls as well: --trace=cuda,nvtx,osrt tells waiting for files and threads from computing." } end
+    local once = not found and not pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:throughout()
     return { {
       subject = "host",
       message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
-      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '%s')", within:short()) or "",
+      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
+        outer = doing and (within ~= "" and within or doing):short() or "",
         start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
       recoverable_ns = idle,
       change = doing and { { pause = pauses } } or nil,  -- to record again makes nothing faster
@@ -95,7 +93,7 @@ return {
       follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or one_rank and "rank-straggler" or nil,
       metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
       evidence = pauses:evidence { most = 5 },
-      advice = advice,
+      seen = { once = once, os_calls = trace:available "os_calls" },
     } }
   end,
 }

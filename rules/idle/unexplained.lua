@@ -19,6 +19,10 @@ local exposed = {
     rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
 }
 
+local constants = {
+  named = 3,  -- causes in the message about several
+}
+
 return {
   id = "unexplained",
   category = "idle",
@@ -31,9 +35,9 @@ return {
     pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before work that had been launched is the GPU's own, between one operation and the next, and waits for nothing else." },
   },
   messages = {
-    idle = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
-    several = "The GPU is idle for {time:ns} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
-    exposed = "For {time:ns} of {each_step} ({share:fraction}) {what}{names}.{start}",
+    idle = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
+    several = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
+    exposed = "For {time:lost} of {each_step} ({share:fraction}) {what}{names}.{start}",
   },
   headlines = {
     idle = "The GPU is idle {short}",
@@ -43,8 +47,11 @@ return {
   doc = {
     what = "Goes through the causes of idle time and the exposed copies and collectives of the account. A cause that takes a tenth or more, and that no other rule has reported, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; several smaller causes together are a note. Without steps, what does not go on all through the recording may be the program's start: then it is a note.",
     why = "A report that is idle for half of its time and still clean misleads. Even if no rule knows a fix, the place to look is known.",
-    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (cudaStreamWaitEvent, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
+    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (`cudaStreamWaitEvent`, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
+  },
+  advice = {
+    "Look at these stretches in the timeline: what ended just before the GPU went on?",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -60,7 +67,7 @@ return {
     local findings = {}
     local function add(subject, message, what, brief, names, rows, time)
       -- Without steps, what does not go on all through the recording may be the program's start.
-      local once = not found and rows:quarters() < 3
+      local once = not found and not rows:throughout()
       findings[#findings + 1] = {
         subject = subject,
         message = message,
@@ -71,7 +78,6 @@ return {
         confidence = "medium",
         metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
         evidence = rows:evidence { most = 5 },
-        advice = { "Look at these stretches in the timeline: what ended just before the GPU went on?" },
       }
     end
     -- What most of the time has in common.
@@ -96,9 +102,9 @@ return {
           rows = rows:where { min_ns = options.pause_ns }
           time = rows:union_ns()
         end
-        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '%s'" or ", most of it in '%s'", time)
-        local within = doing ~= "" and most_of(of, "within", " (within '%s')", of:union_ns()) or ""
-        local before = waits and most_of(rows, "next", ", most of it before '%s'", time) or ""
+        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '`%s`'" or ", most of it in '`%s`'", time)
+        local within = doing ~= "" and most_of(of, "within", " (within '`%s`')", of:union_ns()) or ""
+        local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
         if time / total >= options.share then add(cause.cause, "idle", cause.what, cause.short, before .. doing .. within, rows, time) end
       end
     end
@@ -107,7 +113,7 @@ return {
     if #small > 1 and rest:union_ns() >= options.share * total then
       table.sort(parts, function(a, b) return a.share > b.share end)
       local names = {}
-      for i = 1, math.min(3, #parts) do names[i] = parts[i].text end
+      for i = 1, math.min(constants.named, #parts) do names[i] = parts[i].text end
       add("several causes", "several", "", "", table.concat(names, "; "), rest, rest:union_ns())
       findings[#findings].at_most = "note"
     end
@@ -115,7 +121,7 @@ return {
     for _, part in ipairs(exposed) do
       if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
         local rows = part.rows(trace)
-        local shown = rows:exposed(kernels:minus(rows), 0.5)
+        local shown = rows:exposed(kernels:minus(rows), 1 / 2)
         local time = rows:exposed_ns(kernels:minus(rows))
         add(part.subject, "exposed", part.what, part.short, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
         -- Of what hides for the most part, only the ends are exposed.

@@ -8,7 +8,7 @@ return {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time while the host loads code." },
   },
   messages = {
-    loading = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in {call}.",
+    loading = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in `{call}`.",
   },
   headlines = {
     loading = "The GPU waits while code is loaded for its first use",
@@ -16,8 +16,16 @@ return {
   doc = {
     what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel, if that takes ten times as long as launches usually do, and in calls that load a module or library. Loading that recurs from step to step belongs to jit-in-loop.",
     why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load theirs in their first calls: each takes from about 100 us to seconds, in which nothing is launched. A timing that includes this looks far too slow.",
-    fix = "Warm up first: run every kernel and every shape once, then time, record or serve. CUDA_MODULE_LOADING=EAGER loads all code when the program starts; cuModuleGetFunction, or cudaFuncGetAttributes, loads one kernel early. Record after the warm-up (--capture-range=cudaProfilerApi).",
+    fix = "Warm up first: run every kernel and every shape once, then time, record or serve. `CUDA_MODULE_LOADING=EAGER` loads all code when the program starts; `cuModuleGetFunction`, or `cudaFuncGetAttributes`, loads one kernel early. Record after the warm-up (`--capture-range=cudaProfilerApi`).",
     wrong = "A program that runs once has to load its code once. Loading in the first recorded step is what warm-up is for.",
+  },
+  advice = {
+    {
+      training = "Warm up with every shape before timing: run a few steps first, and record after them.",
+      inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
+      cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
+    },
+    "Or load all code at the start: `CUDA_MODULE_LOADING=EAGER`.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -43,14 +51,6 @@ return {
       at_most = "warning",  -- code is loaded once, whatever the share of a short recording
       metrics = { { name = "idle while loading code", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
-      advice = {
-        {
-          training = "Warm up with every shape before timing: run a few steps first, and record after them.",
-          inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
-          cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
-        },
-        "Or load all code at the start: CUDA_MODULE_LOADING=EAGER.",
-      },
     } }
   end,
 }

@@ -1,41 +1,5 @@
 local ways = { h2d = "to the device", d2h = "to the host", p2p = "between devices", um_h2d = "to the device", um_d2h = "to the host", um_d2d = "between devices" }
 
-local function advise(direction, coherent, little_room)
-  local advice = {}
-  if little_room then
-    advice[1] = "Send less, or keep on the device what is sent repeatedly: the kernels are too short to hide these copies."
-  elseif direction:starts_with "um_" then
-    advice[#advice + 1] = "Prefetch earlier and on another stream: cudaMemPrefetchAsync of the next part on a side stream while this one computes, with cudaStreamWaitEvent before the first kernel that uses it."
-    advice[#advice + 1] = "Prefetch less: keep what fits on the device (cudaMemAdvise with it as preferred location, or plain device memory), and let the host read in place (accessed-by) or from a copy."
-  elseif direction == "h2d" then
-    advice[#advice + 1] = {
-      pytorch = "Upload the next batch while this one computes: .to(device, non_blocking=True) from pinned memory on a side stream (torch.cuda.Stream), with wait_stream and record_stream where it is used.",
-      jax = "Upload the next batch while this one computes: jax.device_put returns at once, so call it for the next one before this one's results are read.",
-      cupy = "Upload the next input while this one computes: cupy.asarray under a separate stream, from pinned memory (cupyx.empty_pinned), with an event where it is used.",
-      numba = "Upload the next input while this one computes: cuda.to_device(pinned, stream=side), from cuda.pinned_array, with an event where it is used.",
-      tensorrt = "Upload the next input while this one computes: cudaMemcpyAsync from pinned memory on a separate stream, and two execution contexts in turn.",
-      openacc = "Upload the next part while this one computes: update device(...) async(queue), with two queues in turn.",
-      openmp = "Upload the next part while this one computes: target update to(...) nowait, with dependences.",
-      cuda = "Upload the next part while this one computes: cudaMemcpyAsync from pinned memory (cudaHostAlloc) on a separate stream, and cudaStreamWaitEvent before the kernel that uses it.",
-    }
-    advice[#advice + 1] = {
-      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on the GPU. Keep what does not change on the device.",
-      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. Keep what does not change on the device.",
-    }
-  elseif direction == "d2h" then
-    advice[#advice + 1] = "Download on a side stream into a reused pinned buffer: the host reads it a step later. Reduce on the device what is only summed or logged."
-  else
-    advice[#advice + 1] = {
-      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without --no-overlap-p2p-communication.",
-      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over NVLink instead of copies through the host.",
-    }
-  end
-  if coherent then
-    advice[#advice + 1] = "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that is touched once need not be copied."
-  end
-  return advice
-end
-
 -- The finding on copies that kernels hide too little of; nil if that is little of the step.
 -- `touched`: copies that the host works on in between; what depends on that cannot hide.
 local function finding(trace, options, copies, prefetched, touched)
@@ -52,7 +16,7 @@ local function finding(trace, options, copies, prefetched, touched)
   local in_turn = copies:minus(touched):count() < copies:count()
   local groups = copies:group "direction"
   local direction = groups[1].key
-  local way = 4 * groups[1].sum_ns < 3 * copies:sum "duration_ns" and "in both directions" or ways[direction]
+  local way = groups[1].sum_ns < options.one_way * copies:sum "duration_ns" and "in both directions" or ways[direction]
   return {
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
     message = prefetched and "prefetched" or "alone",
@@ -68,7 +32,10 @@ local function finding(trace, options, copies, prefetched, touched)
       { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },
     },
     evidence = copies:evidence { most = 5 },
-    advice = advise(direction, trace:fact "device.coherent" == 1, recoverable < exposed / 2),
+    seen = {
+      little_room = 2 * recoverable < exposed, coherent = trace:fact "device.coherent" == 1,
+      [direction:starts_with "um_" and "migrates" or direction == "h2d" and "uploads" or direction == "d2h" and "downloads" or "peers"] = true,
+    },
   }
 end
 
@@ -83,10 +50,11 @@ return {
     min_ns = { default = 100000, unit = "ns", doc = "Shorter copies, and shorter rows of them on a stream, are not worth a separate stream (RATELProf: 100 us)." },
     link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on copies are a warning even if kernels are too short to hide them: the link is the bottleneck." },
     hidden_share = { default = 0.5, unit = "fraction", doc = "A copy that kernels hide more of than this is fine (RATELProf)." },
+    one_way = { default = 0.75, unit = "fraction", doc = "Share of the copies' time in one direction, below which the message says both. Chosen." },
   },
   messages = {
-    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
-    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:ns} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   headlines = {
     prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",
@@ -95,8 +63,36 @@ return {
   doc = {
     what = "Finds copies over a link (host to device, device to host, device to another GPU) that kernels hide less than half of and that take 100 us or more, alone or with their neighbors on the stream; and migrations of unified memory that the program asked for with a prefetch. Copies can hide only as long as kernels run alone, and nothing is forecast for data that the host works on in between. Data that could stay on the device (resident-data), copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations belong to other rules.",
     why = "Copy engines work in parallel with the SMs: a copy costs time only if nothing runs meanwhile, as when it is queued on the stream of the kernels.",
-    fix = "Issue it early, on a separate stream, from pinned memory: the next batch's .to(device, non_blocking=True) under torch.cuda.stream(side) before this step's forward, with wait_stream and record_stream where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. The same goes for a prefetch of unified memory: cudaMemPrefetchAsync on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
+    fix = "Issue it early, on a separate stream, from pinned memory: the next batch's `.to(device, non_blocking=True)` under `torch.cuda.stream(side)` before this step's forward, with `wait_stream` and `record_stream` where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. The same goes for a prefetch of unified memory: `cudaMemPrefetchAsync` on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
     wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: without steps the finding is about the whole window.",
+  },
+  advice = {
+    { when = "little_room", "Send less, or keep on the device what is sent repeatedly: the kernels are too short to hide these copies." },
+    { when = "migrates", unless = "little_room", "Prefetch earlier and on another stream: `cudaMemPrefetchAsync` of the next part on a side stream while this one computes, with `cudaStreamWaitEvent` before the first kernel that uses it." },
+    { when = "migrates", unless = "little_room", "Prefetch less: keep what fits on the device (`cudaMemAdvise` with it as preferred location, or plain device memory), and let the host read in place (accessed-by) or from a copy." },
+    {
+      when = "uploads", unless = "little_room",
+      pytorch = "Upload the next batch while this one computes: `.to(device, non_blocking=True)` from pinned memory on a side stream (`torch.cuda.Stream`), with `wait_stream` and `record_stream` where it is used.",
+      jax = "Upload the next batch while this one computes: `jax.device_put` returns at once, so call it for the next one before this one's results are read.",
+      cupy = "Upload the next input while this one computes: `cupy.asarray` under a separate stream, from pinned memory (`cupyx.empty_pinned`), with an event where it is used.",
+      numba = "Upload the next input while this one computes: `cuda.to_device(pinned, stream=side)`, from `cuda.pinned_array`, with an event where it is used.",
+      tensorrt = "Upload the next input while this one computes: `cudaMemcpyAsync` from pinned memory on a separate stream, and two execution contexts in turn.",
+      openacc = "Upload the next part while this one computes: update `device(...)` `async(queue)`, with two queues in turn.",
+      openmp = "Upload the next part while this one computes: target update `to(...)` nowait, with dependences.",
+      cuda = "Upload the next part while this one computes: `cudaMemcpyAsync` from pinned memory (`cudaHostAlloc`) on a separate stream, and `cudaStreamWaitEvent` before the kernel that uses it.",
+    },
+    {
+      when = "uploads", unless = "little_room",
+      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on the GPU. Keep what does not change on the device.",
+      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. Keep what does not change on the device.",
+    },
+    { when = "downloads", unless = "little_room", "Download on a side stream into a reused pinned buffer: the host reads it a step later. Reduce on the device what is only summed or logged." },
+    {
+      when = "peers", unless = "little_room",
+      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without `--no-overlap-p2p-communication`.",
+      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over NVLink instead of copies through the host.",
+    },
+    { when = "coherent", "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that is touched once need not be copied." },
   },
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }

@@ -9,10 +9,15 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: copies from or to pageable memory while nothing computes." },
     least = { default = 5, unit = "count", doc = "Fewer copies in the whole recording are set-up or results, however long they take; with steps, so are fewer than one a step." },
     min_bytes = { default = 65537, unit = "bytes", doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
+    feeding_ns = { default = 50000, unit = "ns", doc = "Pauses of the host from this length on may be its work on pageable buffers, which a forecast for offloaded tensors then may save: as for offload-sync-gap." },
+    gap_ns = { default = 1000000, unit = "ns", doc = "Without steps: longer idle time next to a copy is not the host feeding it." },
+  },
+  factors = {
+    pinned = { by = 1, least = 0.8, most = 1.3, doc = "Time of a pinned copy, relative to its bytes over what the link carries.", source = "Chosen: the link's rate is one attained in practice (schemas/gpus.toml), and small copies do not reach it." },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
   },
   headlines = {
     link = "{bytes:bytes} {a_step} go through pageable host memory",
@@ -20,11 +25,42 @@ return {
   },
   doc = {
     what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run while nothing computes, and the idle time next to them. What pinning saves follows from their bandwidth and the link's. Copies that save a checkpoint belong to checkpoint-stall. If the GPU waits longer for the host to make the data than for the copies, it is a note that follows from gpu-idle: data made on the GPU would not be copied.",
-    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: at two to fifteen GB/s on a link that carries 25 to 55. Meanwhile the host is busy with it, and cudaMemcpyAsync is not asynchronous.",
-    fix = "DataLoader(pin_memory=True) with .to(device, non_blocking=True); tensor.pin_memory() for reused buffers; torch.autograd.graph.save_on_cpu(pin_memory=True); DeepSpeed offload_optimizer.pin_memory. In CUDA cudaMallocHost or cudaHostRegister instead of malloc. PyTorch tutorial: a guide on good usage of non_blocking and pin_memory.",
+    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: at two to fifteen GB/s on a link that carries 25 to 55. Meanwhile the host is busy with it, and `cudaMemcpyAsync` is not asynchronous.",
+    fix = "`DataLoader(pin_memory=True)` with `.to(device, non_blocking=True)`; `tensor.pin_memory()` for reused buffers; `torch.autograd.graph.save_on_cpu(pin_memory=True)`; DeepSpeed `offload_optimizer.pin_memory`. In CUDA `cudaMallocHost` or `cudaHostRegister` instead of malloc. PyTorch tutorial: a guide on good usage of `non_blocking` and `pin_memory`.",
     wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Without steps, copies that do not go on all through the recording may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and the rule assumes that pinned memory gets no more than half of the link.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    {
+      when = "offloaded",
+      deepspeed = "Offload through pinned buffers: `pin_memory` of `offload_optimizer` and `offload_param`.",
+      pytorch = { training = "Offload through pinned buffers: `torch.autograd.graph.save_on_cpu(pin_memory=True)`.", cuda = "Offload through pinned buffers: `tensor.pin_memory()` once, then reuse them." },
+      cuda = "Offload through pinned buffers: `cudaHostAlloc`, or `cudaHostRegister` of existing memory, made once and reused.",
+    },
+    {
+      when = "uploads",
+      transformers = { training = "Pin the batches: `dataloader_pin_memory=True`. For other buffers: `tensor.pin_memory()` once, then reuse them." },
+      lightning = "Pin the batches: `pin_memory=True` of the DataModule's loaders. For other buffers: `tensor.pin_memory()` once, then reuse them.",
+      pytorch = "Pin the batches: `DataLoader(pin_memory=True)`, then `batch.to(device, non_blocking=True)`. For other buffers: `tensor.pin_memory()` once, then reuse them.",
+      jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own pinned buffers. Keep what does not change on the device (`jax.device_put` once).",
+      cupy = "Pin what is uploaded: `cupyx.empty_pinned` (or `cupyx.zeros_pinned`) once, filled again each time; `array.set(pinned, stream=stream)`.",
+      numba = "Pin what is uploaded: `cuda.pinned_array` once, or with `cuda.pinned(array)`: around the copies; `cuda.to_device(pinned, stream=stream)`.",
+      julia = "Pin what is uploaded: `CUDA.pin(array)` once, then copyto!.",
+      directives = "Pin what is uploaded: nvc and nvfortran `-gpu=pinned` (now `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
+      cuda = "Pin what is uploaded: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` of existing memory, once; then `cudaMemcpyAsync`.",
+    },
+    {
+      when = "downloads",
+      pytorch = "Copy to a reused pinned buffer: `torch.empty(..., pin_memory=True)` and `.copy_(tensor, non_blocking=True)`, with an event before the host reads it.",
+      cupy = "Copy to a reused pinned buffer: `array.get(out=cupyx.empty_pinned(...), stream=stream)`, with an event before the host reads it.",
+      numba = "Copy to a reused pinned buffer: `array.copy_to_host(cuda.pinned_array(...), stream=stream)`, with an event before the host reads it.",
+      julia = "Copy to a reused pinned buffer: `copyto!(CUDA.pin(buffer), array)`, with an event before the host reads it.",
+      directives = "Copy to pinned memory: nvc and nvfortran `-gpu=pinned` (now `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
+      cuda = "Copy to a reused pinned buffer: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an event before the host reads it.",
+    },
+    { when = "link", "Pinned, these bytes take about {pinned_ms} ms instead of {ms} ms {a_step} ({link_gb} GB/s); on a separate stream they also hide behind kernels." },
+    { when = "coherent", "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is read once need not be copied at all, so measure what pinning saves." },
+  },
+  evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, memory = "pageable", min_bytes = options.min_bytes }
     copies = copies:minus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
@@ -35,7 +71,7 @@ return {
     -- The host feeds such a copy by hand: idle time next to it while the host is in the call is part of its cost. What the host does
     -- before it copies is not.
     local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch*" } }
-    if not found then gaps = gaps:where { max_ns = 1e6 } end
+    if not found then gaps = gaps:where { max_ns = options.gap_ns } end
     local exposed = alone + gaps:union_ns()
     local share = exposed / total
     if alone / total < options.share then return {} end
@@ -59,49 +95,15 @@ return {
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local up = copies:where { direction = "h2d" }:sum "bytes"
     -- Without steps, copies that do not go on all through the recording may be the program's start.
-    local once = not found and copies:quarters() < 3
-    local advice = {}
-    if follows then
-      advice[1] = {
-        deepspeed = "Offload through pinned buffers: pin_memory of offload_optimizer and offload_param.",
-        pytorch = { training = "Offload through pinned buffers: torch.autograd.graph.save_on_cpu(pin_memory=True).", cuda = "Offload through pinned buffers: tensor.pin_memory() once, then reuse them." },
-        cuda = "Offload through pinned buffers: cudaHostAlloc, or cudaHostRegister of existing memory, made once and reused.",
-      }
-    elseif 2 * up > bytes then
-      advice[1] = {
-        transformers = { training = "Pin the batches: dataloader_pin_memory=True. For other buffers: tensor.pin_memory() once, then reuse them." },
-        lightning = "Pin the batches: pin_memory=True of the DataModule's loaders. For other buffers: tensor.pin_memory() once, then reuse them.",
-        pytorch = "Pin the batches: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True). For other buffers: tensor.pin_memory() once, then reuse them.",
-        jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own pinned buffers. Keep what does not change on the device (jax.device_put once).",
-        cupy = "Pin what is uploaded: cupyx.empty_pinned (or cupyx.zeros_pinned) once, filled again each time; array.set(pinned, stream=stream).",
-        numba = "Pin what is uploaded: cuda.pinned_array once, or with cuda.pinned(array): around the copies; cuda.to_device(pinned, stream=stream).",
-        julia = "Pin what is uploaded: CUDA.pin(array) once, then copyto!.",
-        directives = "Pin what is uploaded: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
-        cuda = "Pin what is uploaded: cudaHostAlloc instead of malloc, or cudaHostRegister of existing memory, once; then cudaMemcpyAsync.",
-      }
-    else
-      advice[1] = {
-        pytorch = "Copy to a reused pinned buffer: torch.empty(..., pin_memory=True) and .copy_(tensor, non_blocking=True), with an event before the host reads it.",
-        cupy = "Copy to a reused pinned buffer: array.get(out=cupyx.empty_pinned(...), stream=stream), with an event before the host reads it.",
-        numba = "Copy to a reused pinned buffer: array.copy_to_host(cuda.pinned_array(...), stream=stream), with an event before the host reads it.",
-        julia = "Copy to a reused pinned buffer: copyto!(CUDA.pin(buffer), array), with an event before the host reads it.",
-        directives = "Copy to pinned memory: nvc and nvfortran -gpu=pinned (now -gpu=mem:separate:pinnedalloc), or cudaHostRegister of the arrays.",
-        cuda = "Copy to a reused pinned buffer: cudaHostAlloc once, cudaMemcpyAsync, and an event before the host reads it.",
-      }
-    end
-    if link then
-      advice[#advice + 1] = string.format("Pinned, these bytes take about %.1f ms instead of %.1f ms %s (%.0f GB/s); on a separate stream they also hide behind kernels.", bytes / link / steps * 1e3, copies:sum "duration_ns" / steps / 1e6, trace:fact "unit.per", link / 1e9)
-    end
-    if coherent then
-      advice[#advice + 1] = "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is read once need not be copied at all, so measure what pinning saves."
-    end
+    local once = not found and not copies:throughout()
     return { {
       subject = follows and "offloaded tensors" or 2 * up > bytes and "uploads" or "downloads",
       message = link and "link" or "plain",
-      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
+      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording, so it may be the program's start." or "",
+        pinned_ms = link and string.format("%.1f", bytes / link / steps * 1e3), ms = string.format("%.1f", copies:sum "duration_ns" / steps / 1e6), link_gb = link and string.format("%.0f", link / 1e9) },
       recoverable_ns = exposed - alone * left,
-      change = link and { { scale = copies, by = left, least = 0.8 * left, most = math.min(1, 1.3 * left) }, { unblock = copies:calls() }, { pause = gaps },
-        { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and 50000 or math.huge }, by = 0, most = 1 } } or nil,
+      change = link and { { scale = copies, factor = factors.pinned, times = left }, { unblock = copies:calls() }, { pause = gaps },
+        { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and options.feeding_ns or math.huge }, by = 0, most = 1 } } or nil,
       about = true,
       uncertain = "the host's work to feed the copies is saved too, as far as it is known",
       at_most = (made or once) and "note" or nil,
@@ -112,7 +114,7 @@ return {
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
       },
       evidence = copies:evidence { most = 5 },
-      advice = advice,
+      seen = { offloaded = follows, uploads = not follows and 2 * up > bytes, downloads = not follows and 2 * up <= bytes, coherent = coherent },
     } }
   end,
 }

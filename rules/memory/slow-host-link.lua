@@ -9,9 +9,11 @@ return {
     min_bytes = { default = 8388608, unit = "bytes", doc = "Smaller copies are too short to reach the link's bandwidth: 8 MiB take 150 us on PCIe 5." },
     slow = { default = 0.6, unit = "fraction", doc = "Share of what the link carries in practice (schemas/gpus.toml) below which the rate is slow. A link of half the width, or of the previous generation, gives half." },
     least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording prove nothing." },
+    alone = { default = 0.9, unit = "fraction", doc = "Share of a copy's time in which none goes the other way, for its rate to count: both directions at once share the bandwidth." },
+    better = { default = 1.3, unit = "count", doc = "How many times as fast another GPU's copies have to be to be named. Chosen: more than two links of one kind differ." },
   },
   messages = {
-    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:ns} of {each_step} ({share:fraction}) is such copying while nothing computes.",
+    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
   },
   headlines = {
     main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",
@@ -19,8 +21,13 @@ return {
   doc = {
     what = "Takes the rate of large copies between pinned memory and each device, while no other such copy runs, compares it with what the GPU's link carries in practice, and compares devices.",
     why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory is behind the other socket, copies at half the rate or less, whatever the program does.",
-    fix = "nvidia-smi -q -d PCIE shows generation and width, current and maximum; nvidia-smi topo -m shows which cores and memory are near which GPU: bind the process to them (numactl --cpunodebind --membind, or srun --cpu-bind and --mem-bind) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
-    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (cudaMemcpy2D) are slower as well.",
+    fix = "`nvidia-smi -q -d PCIE` shows generation and width, current and maximum; `nvidia-smi topo -m` shows which cores and memory are near which GPU: bind the process to them (`numactl --cpunodebind --membind`, or `srun --cpu-bind` and `--mem-bind`) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
+    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (`cudaMemcpy2D`) are slower as well.",
+  },
+  advice = {
+    { when = "coherent", "Allocate host memory near the GPU's own Grace CPU: `numactl --membind`, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link." },
+    { unless = "coherent", "Check the PCIe link: `nvidia-smi -q -d PCIE` shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it." },
+    "Pin memory near the GPU: `nvidia-smi topo -m` names its cores and its memory; bind the process to them before it allocates (`numactl --cpunodebind=N --membind=N`).",
   },
   evaluate = function(trace, options)
     local link = trace:fact "device.link_bytes_per_s"
@@ -34,7 +41,7 @@ return {
     for _, device in ipairs(crossing:where { memory = "pinned" }:minus(crossing:where { memory = { "pageable", "managed" } }):group("device", 100)) do
       -- Copies in both directions at once share the bandwidth.
       local up, down = device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
-      local alone = up:exposed(down, 0.9):plus(down:exposed(up, 0.9))
+      local alone = up:exposed(down, options.alone):plus(down:exposed(up, options.alone))
       if alone:count() >= options.least then
         all[#all + 1] = { device = device.key, copies = alone, rate = alone:sum "bytes" / (alone:sum "duration_ns" / 1e9) }
       end
@@ -45,7 +52,7 @@ return {
       if one.rate < options.slow * link and share >= options.share then
         local best
         for _, other in ipairs(all) do
-          if other.device ~= one.device and other.rate > 1.3 * one.rate and (not best or other.rate > best.rate) then best = other end
+          if other.device ~= one.device and other.rate > options.better * one.rate and (not best or other.rate > best.rate) then best = other end
         end
         local left = one.rate / link
         found[#found + 1] = {
@@ -60,11 +67,7 @@ return {
           at_most = not best and "warning" or nil,
           metrics = { { name = "bandwidth", value = one.rate, unit = "bytes/s", threshold = options.slow * link } },
           evidence = one.copies:evidence { most = 4 },
-          advice = {
-            coherent and "Allocate host memory near the GPU's own Grace CPU: numactl --membind, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link."
-                or "Check the PCIe link: nvidia-smi -q -d PCIE shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it.",
-            "Pin memory near the GPU: nvidia-smi topo -m names its cores and its memory; bind the process to them before it allocates (numactl --cpunodebind=N --membind=N).",
-          },
+          seen = { coherent = coherent },
         }
       end
     end

@@ -1,3 +1,7 @@
+local constants = {
+  whole = 0.95,  -- copies a step from which their number is shown without digits
+}
+
 return {
   id = "sync-memcpy",
   category = "memory",
@@ -8,18 +12,34 @@ return {
   options = {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: time in which the GPU is idle while the host is in a synchronous copy or memset." },
     least = { default = 10, unit = "count", doc = "Fewer such calls in the whole recording are set-up or results, however long they take." },
+    min_bytes = { default = 65537, unit = "bytes", doc = "Copies from this size on through pageable memory belong to pageable-memcpy; as there." },
+    value_bytes = { default = 64, unit = "bytes", doc = "Copies to the host up to this size are single values: a flag or a sum." },
+    one_value = { default = 0.9, unit = "count", doc = "Single values a step from which they are read in each step: all but the first or the last." },
+    several_values = { default = 2, unit = "count", doc = "And from which the advice is to read them together, even if most copies are larger." },
   },
   messages = {
-    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly {call}) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:ns} of {each_step} ({share:fraction}).",
+    copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} (mostly `{call}`) {count:blocks the host until it is|block the host until they are} done. Meanwhile, and until the host goes on, the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     copies = "{count:# synchronous copy or memset blocks|# synchronous copies or memsets block} the host {a_step}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside cudaMemcpy, cudaMemset or another copy that returns only when it is done. The copy itself is not counted: it is the GPU's work. Copies of offloaded tensors belong to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy, those of data that could stay on the device to resident-data.",
+    what = "Adds up the time in which a GPU is idle while the host is inside `cudaMemcpy`, `cudaMemset` or another copy that returns only when it is done. The copy itself is not counted: it is the GPU's work. Copies of offloaded tensors belong to offload-sync-gap, those of more than 64 KiB through pageable memory to pageable-memcpy, those of data that could stay on the device to resident-data.",
     why = "A synchronous copy waits for all work before it and lets none be queued behind it: the GPU idles before and after it, however small the copy is.",
-    fix = "cudaMemcpyAsync and cudaMemsetAsync on the stream of the kernels, from pinned memory (cudaMallocHost); cudaMemcpyFromSymbolAsync for symbols. In PyTorch tensor.to(device, non_blocking=True) from pinned memory (CUDA best practices guide: asynchronous transfers). Keep flags on the device, or check them every few iterations.",
-    wrong = "The result of a computation has to be awaited somewhere. A copy from the device to itself with cudaMemcpy does not stop the host.",
+    fix = "`cudaMemcpyAsync` and `cudaMemsetAsync` on the stream of the kernels, from pinned memory (`cudaMallocHost`); `cudaMemcpyFromSymbolAsync` for symbols. In PyTorch `tensor.to(device, non_blocking=True)` from pinned memory (CUDA best practices guide: asynchronous transfers). Keep flags on the device, or check them every few iterations.",
+    wrong = "The result of a computation has to be awaited somewhere. A copy from the device to itself with `cudaMemcpy` does not stop the host.",
+  },
+  advice = {
+    { when = "mostly_values", "Let the device decide, or look every few iterations: {values:one copy|# copies} to the host {a_step} {values:is|are} of 64 bytes or less, {values:a flag or a sum|flags or sums}." },
+    {
+      pytorch = "Copy asynchronously: `pin_memory=True` and `.to(device, non_blocking=True)`, with one wait where the result is needed.",
+      cupy = "Copy asynchronously: from and to pinned memory (`cupyx.empty_pinned`), `array.set(x, stream=s)` and `array.get(stream=s, out=pinned)`, with one wait where the result is needed.",
+      numba = "Copy asynchronously: `cuda.to_device(x, stream=s)` and `copy_to_host(pinned, stream=s)` with `cuda.pinned_array`, and one wait where the result is needed.",
+      openacc = "Copy asynchronously: update ... `async(queue)`, with one wait where the result is needed, and a data region so that little is copied at all.",
+      openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result is needed, and a data region so that little is copied at all.",
+      cuda = "Copy asynchronously: `{async}` on the stream of the kernels, from and to pinned memory (`cudaMallocHost`), with one wait where the result is needed.",
+    },
+    { when = "some_values", "Let the device decide, or look every few iterations: {values:one copy|# copies} to the host {a_step} {values:is|are} of 64 bytes or less, {values:a flag or a sum|flags or sums}." },
   },
   evaluate = function(trace, options)
     local copies = trace:calls { class = "copy_sync" }
@@ -31,39 +51,28 @@ return {
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found >= 2 * steps then waits = waits:minus(waits:where { after = offloaded }):minus(waits:where { before = offloaded }) end
     -- Copies of tensors in pageable memory belong to pageable-memcpy, those of data that could stay on the device to resident-data.
-    local large = trace:ops { kind = "copy", memory = "pageable", min_bytes = 65537 }:plus((trace:residency()))
+    local large = trace:ops { kind = "copy", memory = "pageable", min_bytes = options.min_bytes }:plus((trace:residency()))
     waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
     local call = waits:group("name")[1].key
-    local advice = { {
-      pytorch = "Copy asynchronously: pin_memory=True and .to(device, non_blocking=True), with one wait where the result is needed.",
-      cupy = "Copy asynchronously: from and to pinned memory (cupyx.empty_pinned), array.set(x, stream=s) and array.get(stream=s, out=pinned), with one wait where the result is needed.",
-      numba = "Copy asynchronously: cuda.to_device(x, stream=s) and copy_to_host(pinned, stream=s) with cuda.pinned_array, and one wait where the result is needed.",
-      openacc = "Copy asynchronously: update ... async(queue), with one wait where the result is needed, and a data region so that little is copied at all.",
-      openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result is needed, and a data region so that little is copied at all.",
-      cuda = string.format("Copy asynchronously: %s on the stream of the kernels, from and to pinned memory (cudaMallocHost), with one wait where the result is needed.", call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync"),
-    } }
     -- Flags and sums: asynchronous copies do not help, since the host waits for them; most need not be copied at all.
-    local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = 64 }
+    local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }
     local small, nothing = values:count() / steps, values:minus(values)
-    if small >= 0.9 then
-      local look = string.format("Let the device decide, or look every few iterations: %s to the host %s %s of 64 bytes or less, %s.", small < 1.5 and "one copy" or string.format("%.0f copies", small), trace:fact "unit.per", small < 1.5 and "is" or "are", small < 1.5 and "a flag or a sum" or "flags or sums")
-      if small >= 2 or 2 * values:count() > copies:count() then table.insert(advice, 2 * values:count() > copies:count() and 1 or 2, look) end
-    end
+    local mostly = 2 * values:count() > copies:count()
     return { {
       subject = call,
       message = "copies",
-      data = { count = string.format(copies:count() < 0.95 * steps and "%.1f" or "%.0f", copies:count() / steps), call = call, idle = idle / steps, share = share },
+      data = { count = string.format(copies:count() < constants.whole * steps and "%.1f" or "%.0f", copies:count() / steps), call = call, idle = idle / steps, share = share, values = string.format("%.0f", small), async = call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync" },
       recoverable_ns = idle,
       -- Without steps they are results.
       change = { { remove = trace:fact "steps.found" == 1 and values or nothing }, { unblock = copies } },
       about = true,
       metrics = { { name = "idle in synchronous copies", value = share, unit = "fraction", threshold = options.share } },
       evidence = waits:evidence { most = 5 },
-      advice = advice,
+      seen = { mostly_values = small >= options.one_value and mostly, some_values = not mostly and small >= options.several_values },
     } }
   end,
 }

@@ -6,11 +6,15 @@ return {
   needs = { "kernels", "gpu_faults" },
   options = {
     share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: time in which page faults of the GPU are handled. Plain device memory has none; recorded with managed memory for each tensor: 62 to 79 %." },
+    fits = { default = 0.9, unit = "fraction", doc = "Share of the device's memory in use at the peak, up to which the advice says that plain memory fits. Chosen: fragmentation takes the rest." },
+  },
+  factors = {
+    driver = { by = 1, least = 0.7, most = 1, doc = "Host time in which launches are slow or nothing explains the GPU's idle time, without the driver's work on faults.", source = "Chosen: how much that work slows the host's other calls is unknown." },
   },
   messages = {
-    fresh = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
-    more = "Unified memory costs {lost:ns} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
-    pages = "Page faults of the GPU take {stall:ns} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
+    fresh = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}: kernels stop until each page of unified memory that they touch first is mapped.",
+    more = "Unified memory costs {lost:lost} of {each_step} ({lost_share:fraction}): {count:# page fault|# page faults} of the GPU {a_step} {count:takes|take} {stall:ns} (kernels stop until each page that they touch first is mapped){rest}.",
+    pages = "Page faults of the GPU take {stall:lost} of {each_step} ({share:fraction}), {count} {a_step}, most of them on pages that move between host and device.",
   },
   headlines = {
     fresh = "Kernels stop for {count:# page fault|# page faults} {a_step}",
@@ -18,12 +22,24 @@ return {
     pages = "Kernels stop for {count:# page fault|# page faults} {a_step}",
   },
   doc = {
-    what = "Takes the time in which at least one page fault of the GPU is being handled. Pages need not move for that: memory from cudaMallocManaged has no page on the device until a kernel touches it. Migration belongs to um-migration-storm.",
+    what = "Takes the time in which at least one page fault of the GPU is being handled. Pages need not move for that: memory from `cudaMallocManaged` has no page on the device until a kernel touches it. Migration belongs to um-migration-storm.",
     why = "A kernel that touches an unmapped page waits tens of microseconds for the driver, and a tensor has many pages. Memory that is freed and allocated again faults again, in every step. The kernels just look slow.",
-    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (torch.cuda.memory.CUDAPluggableAllocator, RMM's managed resource). If unified memory is needed, keep what was allocated (a pool) and call cudaMemPrefetchAsync to the device before the first kernel (CUDA programming guide, unified memory).",
+    fix = "Use plain device memory for what fits: PyTorch's caching allocator instead of a managed one (`torch.cuda.memory.CUDAPluggableAllocator`, RMM's managed resource). If unified memory is needed, keep what was allocated (a pool) and call `cudaMemPrefetchAsync` to the device before the first kernel (CUDA programming guide, unified memory).",
     wrong = "The first touch of memory that is then used for long is a start-up cost: without steps, the finding is about the whole window. On Grace Hopper system-allocated memory faults through the CPU's page tables, which may leave no rows here.",
   },
-  evaluate = function(trace, options)
+  advice = {
+    {
+      pytorch = "Use plain device memory from a caching allocator: PyTorch's own instead of one over `cudaMallocManaged` (`torch.cuda.memory.CUDAPluggableAllocator`).{fits}",
+      cupy = "Use plain device memory: CuPy's own pool instead of one over `malloc_managed`.{fits}",
+      julia = "Use plain device memory: `CuArray` of `CUDA.DeviceMemory` instead of UnifiedMemory.{fits}",
+      directives = "Use separate memory and data regions: not managed memory (nvc and nvfortran: without `-gpu=managed`, now `-gpu=mem:separate`; OpenACC: data copy; OpenMP: target data map).{fits}",
+      cuda = "Use plain device memory for what fits: `cudaMalloc`, or `cudaMallocAsync` with its pool, and copy once.{fits}",
+    },
+    { when = "churn", "If memory has to be managed, keep it in a pool: {managed} managed allocations {a_step} fault again each time, a pool (RMM `pool_memory_resource` with `managed_memory_resource`) faults once." },
+    "If unified memory has to stay: `cudaMemPrefetchAsync` to the device before the first kernel that uses a buffer, and `cudaMemAdvise` with the device as preferred location.",
+    { when = "coherent", "On Grace Hopper kernels read memory from malloc in place over NVLink-C2C; touch it first on the side that uses it most, in large pages (64 KiB kernel pages, transparent huge pages)." },
+  },
+  evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local faults = trace:gpu_faults()
     if faults:count() == 0 and trace:fact "device.coherent" == 1 then
@@ -48,28 +64,12 @@ return {
     local kernels = trace:ops { kind = { "kernel", "set" } }
     local change = { { shorten = kernels, stalls = faults } }
     if not storm then
-      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch*", "unknown" } }, by = 1, least = 0.7 } }
+      change = { { shorten = kernels, stalls = { faults, moves } }, { pause = turns }, { pause = trace:idle { cause = { "launch*", "unknown" } }, factor = factors.driver } }
       if churn > 0 then change[4] = { drop = trace:calls { class = "allocation" } } end
     end
 
-    local advice = {}
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
-    local fits = peak and memory and peak < 0.9 * memory
-    advice[1] = string.format("%s%s", trace:words {
-        pytorch = "Use plain device memory from a caching allocator: PyTorch's own instead of one over cudaMallocManaged (torch.cuda.memory.CUDAPluggableAllocator).",
-        cupy = "Use plain device memory: CuPy's own pool instead of one over malloc_managed.",
-        julia = "Use plain device memory: CuArray of CUDA.DeviceMemory instead of UnifiedMemory.",
-        directives = "Use separate memory and data regions: not managed memory (nvc and nvfortran: without -gpu=managed, now -gpu=mem:separate; OpenACC: data copy; OpenMP: target data map).",
-        cuda = "Use plain device memory for what fits: cudaMalloc, or cudaMallocAsync with its pool, and copy once.",
-      },
-      fits and string.format(" It fits: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "")
-    if churn > 0 then
-      advice[2] = string.format("If memory has to be managed, keep it in a pool: %.0f managed allocations %s fault again each time, a pool (RMM pool_memory_resource with managed_memory_resource) faults once.", managed / steps, trace:fact "unit.per")
-    end
-    advice[#advice + 1] = "If unified memory has to stay: cudaMemPrefetchAsync to the device before the first kernel that uses a buffer, and cudaMemAdvise with the device as preferred location."
-    if trace:fact "device.coherent" == 1 then
-      advice[#advice + 1] = "On Grace Hopper kernels read memory from malloc in place over NVLink-C2C; touch it first on the side that uses it most, in large pages (64 KiB kernel pages, transparent huge pages)."
-    end
+    local fits = peak and memory and peak < options.fits * memory
     -- What the same fix also saves.
     local rest = ""
     local moved = recoverable - stall - (storm and 0 or churn)
@@ -79,7 +79,8 @@ return {
       subject = "page faults",
       message = storm and "pages" or recoverable > stall and "more" or "fresh",
       data = { stall = stall / steps, share = share, count = string.format("%.0f", faults:sum "count" / steps),
-        lost = recoverable / steps, lost_share = recoverable / total, rest = rest },
+        lost = recoverable / steps, lost_share = recoverable / total, rest = rest, managed = string.format("%.0f", managed / steps),
+        fits = fits and string.format(" It fits: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "" },
       recoverable_ns = recoverable,
       change = change,
       uncertain = "how much the driver's work on faults slows the host's other calls is unknown",
@@ -90,7 +91,7 @@ return {
         { name = "page faults on pages that do not migrate", value = fresh / total, unit = "fraction" },
       },
       evidence = faults:evidence { most = 5 },
-      advice = advice,
+      seen = { churn = churn > 0, coherent = trace:fact "device.coherent" == 1 },
     } }
   end,
 }

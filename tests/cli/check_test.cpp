@@ -32,7 +32,7 @@ TEST_CASE("check: a report is checked without saying so, several one after the o
 
   // JSON has one shape for one report and for several, and a line of JSONL is an item of it.
   const auto document = json_of(advise("starved.sqlite --format json"));
-  CHECK(document["schema_version"] == 2);
+  CHECK(document["schema_version"] == 3);
   CHECK(document["errors"].empty());
   REQUIRE(document["reports"].size() == 1);
   CHECK(document["reports"][0]["report"]["path"] == "starved.sqlite");

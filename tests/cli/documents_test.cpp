@@ -135,6 +135,8 @@ TEST_CASE("completion: bash completes commands, options, values, rules and files
   CHECK(offered_by_bash("gh-advise explain unfused-n") == std::set<string>{"unfused-norm"});
   CHECK(offered_by_bash("gh-advise check x --select input,launch-b") ==
         std::set<string>{"input,launch-bound"});
+  CHECK(offered_by_bash("gh-advise facts x --only account,device.na") ==
+        std::set<string>{"account,device.name"});
   CHECK(offered_by_bash("gh-advise gate starved.s") == std::set<string>{"starved.sqlite"});
   CHECK(offered_by_bash("gh-advise rules ''").empty());
   CHECK(offered_by_bash("gh-advise help ga") == std::set<std::string>{"gate"});
@@ -162,6 +164,8 @@ TEST_CASE("completion: zsh completes commands, options, values and files" * slow
   CHECK(completed_by_zsh("gh-advise explain unfused-n") == "gh-advise explain unfused-norm");
   CHECK(completed_by_zsh("gh-advise check x --select memory,unfused-s")
             .starts_with("gh-advise check x --select memory,unfused-softmax"));
+  CHECK(completed_by_zsh("gh-advise facts x --only steps.count,device.na")
+            .starts_with("gh-advise facts x --only steps.count,device.name"));
   CHECK(completed_by_zsh("gh-advise check starved.s") == "gh-advise check starved.sqlite");
 }
 

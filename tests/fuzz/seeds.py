@@ -66,7 +66,7 @@ for trace in sorted(fixtures.glob("*.pt.trace.json")):
 
 rule = folder("rule")
 for path in sorted((source / "rules").glob("*/*.lua")):
-    if not path.name.endswith(".test.lua"):
+    if not path.name.endswith((".test.lua", ".lib.lua")):
         shutil.copy(path, rule / path.name)
 
 # Attacks that once succeeded.

@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd) packages=$1 build=$2
 shift 2
-[ $# -gt 0 ] || set -- release static deb wheel npm container arm64
+[ $# -gt 0 ] || set -- release static deb wheel npm container first_steps arm64
 [ "$(id -u)" -eq 0 ] || { echo "install_test.sh: needs root" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf --one-file-system "$folder"' EXIT

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the workflow that publishes releases, as far as that can be done without a runner."""
+"""Checks the workflows, above all the one that publishes releases, as far as that can be done without a runner."""
 import io
 import json
 import pathlib
@@ -13,8 +13,9 @@ import yaml
 
 source = pathlib.Path(__file__).resolve().parents[2]
 workflow = yaml.safe_load((source / ".github/workflows/release.yml").read_text())
+check = yaml.safe_load((source / ".github/workflows/check.yml").read_text())
 jobs = workflow["jobs"]
-steps = [step for job in jobs.values() for step in job["steps"]]
+steps = [step for job in [*jobs.values(), *check["jobs"].values()] for step in job["steps"]]
 
 
 def step(name):
@@ -59,6 +60,20 @@ class Workflow(unittest.TestCase):
         status, said, accounts = run("Find accounts", PYPI="true", NPM="a token", CONTAINER="registry/owner/gh-advise")
         self.assertEqual((status, said, accounts), (0, "", {"pypi": "true", "npm": "true", "container": "true"}))
         self.assertEqual(run("Find accounts", PYPI="false", NPM="", CONTAINER="")[2]["pypi"], "false")
+
+    def test_a_pull_request_is_checked_from_where_it_left_its_target_and_else_all_is(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            git = ["git", "-C", name, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+            for command in ("init -q -b main", "commit -q --allow-empty -m first", "update-ref refs/remotes/origin/main HEAD", "commit -q --allow-empty -m second"):
+                subprocess.run([*git, *command.split()], check=True)
+            first = subprocess.run([*git, "rev-parse", "HEAD~1"], check=True, capture_output=True, text=True).stdout
+            (folder / ".ci").mkdir()
+            (folder / ".ci/run").write_text('#!/bin/sh\necho "${BASE-all}"\n')
+            (folder / ".ci/run").chmod(0o755)
+            step_name = "Run all parts, or those that the pull request can break"
+            self.assertEqual(run(step_name, folder, TARGET="main", HOME=name)[:2], (0, first))
+            self.assertEqual(run(step_name, folder, TARGET="", HOME=name)[:2], (0, "all\n"))
 
     def test_the_tag_is_the_version(self):
         version = re.search(r"^project\(gh-advise VERSION ([\d.]+)", (source / "CMakeLists.txt").read_text(), re.MULTILINE)[1]

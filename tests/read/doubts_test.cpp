@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Report judged(const fs::path& report) {
+Answers judged(const fs::path& report) {
   const Analysis analysis(read_report(report), Classes(), {});
   const Facts facts(analysis);
   return ask_rules(own_rules(), analysis, facts, {}, nullptr);
@@ -369,13 +369,13 @@ TEST_CASE("doubts: the reason says how many rows of how many are wrong, and how"
 
 TEST_CASE("doubts: with missing rows findings stay, and nothing is clean") {
   const TempDir dir;
-  const Report whole = judged(fixture("launchbound"));
-  const Report r = judged(
+  const Answers whole = judged(fixture("launchbound"));
+  const Answers r = judged(
       changed(dir, "launchbound",
               "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 0 WHERE rowid % 10 = 0"));
-  const auto found = [](const Report& report, const char* rule) {
+  const auto found = [](const Answers& report, const char* rule) {
     return std::find_if(report.findings.begin(), report.findings.end(),
-                        [&](const Finding& f) { return f.rule == rule; });
+                        [&](const Said& f) { return f.rule == rule; });
   };
   REQUIRE(found(whole, "launch-bound") != whole.findings.end());
   CHECK(found(whole, "launch-bound")->confidence == "high");
@@ -401,11 +401,11 @@ TEST_CASE("doubts: the tolerance for clocks hides nothing") {
   for (const std::string table : {"KERNEL", "MEMCPY", "MEMSET"}) {
     later += "UPDATE CUPTI_ACTIVITY_KIND_" + table + " SET start = start + 8000, end = end + 8000;";
   }
-  const Report r = judged(changed(dir, "syncs-pageable", later));
+  const Answers r = judged(changed(dir, "syncs-pageable", later));
   const auto sync = std::find_if(r.findings.begin(), r.findings.end(),
-                                 [](const Finding& f) { return f.rule == "host-sync"; });
+                                 [](const Said& f) { return f.rule == "host-sync"; });
   REQUIRE(sync != r.findings.end());
-  CHECK(sync->severity == Severity::warning);
+  CHECK(sync->severity_alone == Severity::warning);
 }
 
 TEST_CASE("doubts: the same for PyTorch traces" * slow_with_sanitizers) {

@@ -210,8 +210,8 @@ Said judged(const fs::path& report, const std::vector<gh::Rule>& rules) {
   try {
     const gh::Analysis analysis(gh::read_report(report), gh::Classes(), {});
     const gh::Facts facts(analysis);
-    const gh::Report r = gh::ask_rules(rules, analysis, facts, {}, nullptr);
-    for (const gh::Finding& f : r.findings) said.found.insert(f.rule);
+    const gh::Answers r = gh::ask_rules(rules, analysis, facts, {}, nullptr);
+    for (const gh::Said& f : r.findings) said.found.insert(f.rule);
     for (const gh::NotChecked& n : r.not_checked) said.doubted.insert(n.rule);
     for (const gh::Failed& f : r.failed) said.doubted.insert(f.rule);
   } catch (const gh::Error&) {

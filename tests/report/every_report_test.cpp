@@ -114,6 +114,21 @@ TEST_CASE("every report: the step, its account, the plan and the findings agree 
     for (const gh::PlanLine& line : gh::plan_lines(r))
       for (const std::string* text : {&brief, &full, &quiet, &page})
         CHECK_MESSAGE(contains(*text, duration(line.after_ns)), line.fix);
+    const json& summary = report["summary"];
+    CHECK(summary["verdict"] == verdict.what);
+    CHECK(summary["first_fix"] == verdict.first);
+    for (const json& line : summary["account"]["lines"]) {
+      const std::string words =
+          fmt::format("{} {} {}", line["label"].get<std::string>(), line["time"].get<std::string>(),
+                      line["share"].get<std::string>());
+      for (const std::string* text : {&brief, &full}) CHECK(contains(*text, words));
+      if (!line["cause"].is_null()) CHECK(contains(page, words));
+    }
+    for (const json& f : report["findings"]) {
+      const std::string saves = f["saves"];
+      CHECK(contains(full, saves));
+      if (saves.starts_with("saves ")) CHECK(contains(page, saves.substr(6, saves.find(';') - 6)));
+    }
 
     // Nothing that is there is shown as 0.
     for (const std::string* text : {&brief, &full}) {

@@ -639,3 +639,166 @@ TEST_CASE("binding: what the host did for most of its idle time has a name") {
                "name .. ' ' .. within") == "aten::randn make data");
   CHECK(answer(trace, "return trace:idle { cause = 'unknown' }:doing(1.1)") == "nil");
 }
+
+// --- Patterns
+
+namespace {
+
+// One letter an operation of 10 us, on one stream; a capital letter is a copy on the device. '|'
+// ends a step.
+std::string letters(const std::string& order, const char* more = "") {
+  std::string ops, ranges;
+  int at = 0, begin = 0, step = 0;
+  for (const char kind : order) {
+    if (kind == '|') {
+      ranges += fmt::format("{{ {}, {}, 'step {}' }}, ", begin, at, ++step);
+      begin = at;
+      continue;
+    }
+    const std::string what = kind == 's' ? "set = true" : fmt::format("kernel = '{}'", kind);
+    ops += fmt::format("{{ {}, {}, {} {} }}, ", at, at + 10, what, more);
+    at += 10;
+  }
+  return "{ ranges = { " + ranges + " }, ops = { " + ops + " } }";
+}
+
+const std::string by_letter =
+    "local function ops(name) return trace:ops { name = name } end local a, b, c = ops 'a', ops "
+    "'b', ops 'c' ";
+
+}  // namespace
+
+TEST_CASE("binding: a sequence is matched run by run") {
+  const auto found = [](const std::string& order, const std::string& sequence) {
+    return answer(letters(order), by_letter + "local m = trace:match { " + sequence +
+                                      " } local s = m.count .. ':' for _, of in ipairs(m) do s = s "
+                                      ".. ' ' .. of:count() end return s");
+  };
+  CHECK(found("abxaabx", "a, b") == "2: 3 2");
+  CHECK(found("abxaxb", "a, b") == "1: 1 1");
+  CHECK(found("abxaabxaaab", "{ of = a, least = 2, most = 2 }, b") == "1: 2 1");  // not the three
+  CHECK(found("acbxab", "a, { of = c, least = 0 }, b") == "2: 2 1 2");
+  CHECK(found("aababa", "a, b, a") == "1: 3 1 1");  // no operation is in two
+  CHECK(found("abxaab", "a, b, 'end'") == "1: 2 1 0");
+  CHECK(found("asbxab", "a, b, skip = trace:ops { kind = 'set' }") == "2: 2 2");
+  CHECK(found("axxbxab", "a, b, skip = 'others'") == "2: 2 2");
+  CHECK(found("xyz", "a, b") == "0: 0 0");
+  CHECK(answer(letters("xaabx"), by_letter + "local s = trace:match { a, b }.sequences return "
+                                             "s:sum 'duration_ns' .. ' ' .. s:ops():count()") ==
+        "30000 1");
+}
+
+TEST_CASE("binding: sequences are those of a stream, a device or a thread") {
+  // Launched a, b, c; c runs on another stream between a and b.
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'a', launched = { 0, 1 } }, { 12, 20, kernel = 'c', stream = 8, "
+      "launched = { 4, 5 } }, { 30, 40, kernel = 'b', launched = { 2, 3 } } } }";
+  const auto count = [&](const std::string& sequence) {
+    return answer(trace, by_letter + "return trace:match { " + sequence + " }.count");
+  };
+  CHECK(count("a, b") == "1");
+  CHECK(count("a, b, by = 'device'") == "0");
+  CHECK(count("a, c, b, by = 'device'") == "1");
+  CHECK(count("a, b, c, by = 'thread'") == "1");
+}
+
+TEST_CASE("binding: what a sequence cannot be is refused") {
+  const auto refused = [](const std::string& sequence) {
+    return answer(letters("ab"), by_letter + "local ok, why = pcall(function() trace:match { " +
+                                     sequence + " } end) return why");
+  };
+  CHECK(refused("").find("at least one operation") != std::string::npos);
+  CHECK(refused("{ of = a, least = 0 }").find("at least one operation") != std::string::npos);
+  CHECK(refused("a, 'end', b").find("comes after \"end\"") != std::string::npos);
+  CHECK(refused("a, by = 'rank'").find("\"thread\"") != std::string::npos);
+  CHECK(refused("a, skip = 'all'").find("\"others\"") != std::string::npos);
+  CHECK(refused("trace:calls()").find("operations") != std::string::npos);
+  CHECK(refused("a, of = b").find("'of'") != std::string::npos);
+}
+
+TEST_CASE("binding: a search for sequences that could take forever ends with the rule's budget") {
+  // Every second operation begins a sequence that fails only at the very end.
+  std::string ops;
+  for (int i = 0; i < 20000; ++i)
+    ops += fmt::format("{{ {}, {}, kernel = '{}' }},", 2 * i, 2 * i + 1, i % 2 == 0 ? 'a' : 'b');
+  const Rule rule = load_rule(
+      "return { id = 'asks', category = 'tests', title = 'Asks', since = '0.1', messages = { m = "
+      "'m' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\nevaluate = "
+      "function(trace) trace:match { trace:ops { name = 'a' }, trace:ops(), trace:ops { name = "
+      "'c' } } return {} end }",
+      "asks.lua");
+  const Analysis analysis(trace_from_text("return { ops = { " + ops + " } }"), Classes(), {});
+  const Facts facts(analysis);
+  const Report report = evaluate({rule}, analysis, facts, {});
+  REQUIRE(report.failed.size() == 1);
+  CHECK(report.failed[0].error.find("instructions") != std::string::npos);
+}
+
+TEST_CASE("binding: rows are alike, or pair, by their fields") {
+  const std::string trace =
+      "{ ops = { { 0, 5, kernel = 'a', blocks = 1 }, { 10, 15, kernel = 'a', blocks = 1 }, { 20, "
+      "25, kernel = 'a', blocks = 2 }, { 30, 35, kernel = 'b', blocks = 1 }, { 40, 45, kernel = "
+      "'b', blocks = 3 } } }";
+  const auto says = [&](const std::string& question) {
+    return answer(trace, by_letter + question);
+  };
+  CHECK(says("return a:alike(b, { 'blocks' }):count()") == "2");
+  CHECK(says("return a:alike(a, { 'blocks' }, 2):count()") == "2");
+  CHECK(says("return a:alike(b, { 'name', 'blocks' }):count()") == "0");
+  // One b has the same number of blocks: the first a gets it.
+  CHECK(says("local own, others = a:pair(b, { 'blocks' }) return own:count() .. ' ' .. "
+             "others:count() .. ' ' .. own:sum 'start_ns'") == "1 1 0");
+  CHECK(says("local own, others = a:pair(b, {}) return own:count() .. ' ' .. others:count()") ==
+        "2 2");
+  CHECK(says("return (select(2, pcall(function() a:pair(trace:calls(), { 'name' }) end)))")
+            .find("different kinds") != std::string::npos);
+}
+
+TEST_CASE("binding: marks divide each step into phases") {
+  const std::string trace = letters("xaxbxbx|xaxx|xbxaxbx|");
+  const auto says = [&](const std::string& question) {
+    return answer(trace,
+                  "local x, b = trace:ops { name = 'x' }, trace:ops { name = 'b' } local p "
+                  "= x:phases(b" +
+                      question +
+                      ") local s = p.before:count() .. ':' for _, of in "
+                      "ipairs(p) do s = s .. ' ' .. of:count() end return s");
+  };
+  // The second step has no mark.
+  CHECK(says("") == "3: 3 2");
+  CHECK(says(", 1") == "3: 5");
+  CHECK(answer(trace,
+               "local p = trace:ops { name = 'a' }:phases(trace:ops { name = 'none' }) "
+               "return p.before:count() .. ' ' .. #p .. ' ' .. p[1]:count()") == "0 1 0");
+}
+
+TEST_CASE("binding: gaps lie between operations that are alike") {
+  const std::string trace = letters("axxabxab|abxxxa|");
+  CHECK(answer(trace, by_letter + "local g = a:gaps { 'step' } return g:count() .. ' ' .. g:sum "
+                                  "'duration_ns' .. ' ' .. g:ops():count()") == "3 90000 3");
+  CHECK(answer(trace, by_letter + "return a:gaps {}:median 'duration_ns'") == "20000");
+  CHECK(answer(trace, by_letter + "return a:gaps { 'step' }:sum 'op_ns'") == "30000");
+  CHECK(answer("{ ops = { { 0, 50, kernel = 'a' }, { 10, 20, kernel = 'a', stream = 8 }, { 60, 70, "
+               "kernel = 'a' } } }",
+               by_letter + "return a:gaps {}:sum 'duration_ns'") == "10000");
+}
+
+TEST_CASE("binding: a rule keeps the rows that pass its own test") {
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'a', blocks = 4 }, { 20, 40, kernel = 'a', blocks = 1 }, { 5, "
+      "30, kernel = 'b', stream = 8 } } }";
+  const auto says = [&](const std::string& question) {
+    return answer(trace, by_letter + question);
+  };
+  CHECK(says("return a:keep({ 'blocks' }, function(r) return r.blocks > 1 end):sum 'start_ns'") ==
+        "0");
+  CHECK(says("return a:keep({ 'duration_ns', beside = b }, function(r) return 2 * r.beside == "
+             "r.duration_ns end):count()") == "2");
+  CHECK(says("local names = '' a:keep({ 'name', 'class' }, function(r) names = names .. r.name .. "
+             "tostring(r.missing) end) return names") == "anilanil");
+  CHECK(says("return (select(2, pcall(function() a:keep({ 'blocks' }, function() error 'mine' end) "
+             "end)))")
+            .find("mine") != std::string::npos);
+  CHECK(says("return (select(2, pcall(function() a:keep({ beside = 1 }, print) end)))")
+            .find("must be a selection") != std::string::npos);
+}

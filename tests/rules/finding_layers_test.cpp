@@ -12,7 +12,6 @@
 #include "support/script.hpp"
 #include "support/traces.hpp"
 
-using gh::Change;
 using gh::Finding;
 using support::Script;
 
@@ -47,10 +46,13 @@ class Blocks {
     gh::name_layers(findings, analysis_);
     return findings.front();
   }
-  Finding changes(std::vector<gh::Row> rows, Change::Kind kind = Change::Kind::scale) const {
+  Finding changes(gh::Change change) const {
     Finding f;
-    f.changes.push_back({kind, std::move(rows), {}, {}, 0, {}});
+    f.changes.push_back(std::move(change));
     return named(f);
+  }
+  Finding changes(std::vector<gh::Row> ops) const {
+    return changes(gh::change::Scale{std::move(ops), {}});
   }
   Finding shows(const std::vector<gh::Row>& ops) const {
     Finding f;
@@ -150,7 +152,7 @@ TEST_CASE("finding layers: one about most of the work, which lies in one layer, 
   std::vector<gh::Row> all(a.trace.ops.size());
   for (gh::Row op = 0; op < all.size(); ++op) all[op] = op;
   Finding f;
-  f.changes.push_back({Change::Kind::scale, all, {}, {}, 0, {}});
+  f.changes.push_back(gh::change::Scale{all, {}});
   std::vector<Finding> findings{f};
   gh::name_layers(findings, a);
   CHECK(findings[0].layers.empty());
@@ -169,9 +171,9 @@ TEST_CASE("finding layers: of calls that are changed, it is the layer that makes
   for (gh::Row call = 0; call < t.calls.size(); ++call)
     if (t.names[t.calls.name[call]] == "cudaStreamSynchronize") waits.push_back(call);
   REQUIRE(waits.size() == 4 * 8);
-  CHECK(layers_said(b.changes(waits, Change::Kind::unblock)) == "blocks.*.mlp, 8 of 8 layers");
+  CHECK(layers_said(b.changes(gh::change::Unblock{waits})) == "blocks.*.mlp, 8 of 8 layers");
   waits.resize(3);
-  CHECK(layers_said(b.changes(waits, Change::Kind::drop)) == "blocks.*.mlp, 3 of 8 layers");
+  CHECK(layers_said(b.changes(gh::change::Drop{waits})) == "blocks.*.mlp, 3 of 8 layers");
 }
 
 TEST_CASE("finding layers: each piece of evidence has the layer that launched it") {
@@ -189,7 +191,7 @@ TEST_CASE("finding layers: evidence, which is a sample, does not tell where all 
   CHECK(shown.layers.empty());
   CHECK(shown.evidence[1].layer == "blocks.4.mlp");
   Finding f;
-  f.changes.push_back({Change::Kind::scale, {b.ops("adam").front()}, {}, {}, 0, {}});
+  f.changes.push_back(gh::change::Scale{{b.ops("adam").front()}, {}});
   gh::Evidence e;
   e.span = b.analysis().trace.span_of(b.ops("attn")[8]);
   e.device = 0;
@@ -222,7 +224,7 @@ TEST_CASE("finding layers: where nothing names layers, findings name none") {
   const gh::Analysis a = support::analysed(
       "return { ops = { { 0, 100, kernel = 'a' }, { 100, 200, kernel = 'b' } } }");
   Finding f;
-  f.changes.push_back({Change::Kind::remove, {0}, {}, {}, 0, {}});
+  f.changes.push_back(gh::change::Remove{{0}});
   std::vector<Finding> findings{f};
   gh::name_layers(findings, a);
   CHECK(findings[0].layers.empty());

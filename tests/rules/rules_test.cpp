@@ -8,8 +8,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "base/embedded.hpp"
 #include "read/read.hpp"
+#include "rules/binding.hpp"
 #include "rules/rule_test.hpp"
+#include "rules/sandbox.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
 
@@ -216,7 +219,7 @@ TEST_CASE("rules: a rule that violates the contract is rejected, with its file a
       {with("since =", "warning_at = \"x\", since ="), "warning_at"},
       {with("since =", "headlines = { plan = \"x\" }, since ="), "'plain'"},
       {with("since =", "headlines = { plain = 7 }, since ="), "'headlines'"},
-      {with("since =", "headlines = { plain = \"{time:ns} of {each_step}\" }, since ="),
+      {with("since =", "headlines = { plain = \"{time:lost} of {each_step}\" }, since ="),
        "{each_step}"},
       {with("since =", "needs = { \"kernel\" }, since ="), "'kernels'"},
       {with("since =",
@@ -254,6 +257,20 @@ TEST_CASE("rules: the built-in rules are complete") {
     CHECK(ids.contains(id));
 }
 
+TEST_CASE("rules: the program's own use nothing that is deprecated") {
+  std::size_t files = 0, libraries = 0;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with("rules/")) continue;
+    CHECK_MESSAGE(deprecations(std::string(file.text)).empty(), std::string(file.path));
+    ++files;
+    libraries += file.path.ends_with(library_suffix);
+  }
+  CHECK(files > 100);
+  CHECK(libraries == library_names().size());
+  CHECK(deprecations("trace:kept_for_later()").empty());
+  CHECK(deprecations("a:kept_for(b) c:kept_for(d)").size() == 1);
+}
+
 TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   const TempDir dir;
   CHECK(contains(error_of([&] { rules_in(dir / "", "--rules"); }), "no rule"));
@@ -261,6 +278,7 @@ TEST_CASE("rules: a folder's rules are loaded, whatever else is in it") {
   std::filesystem::create_directory(dir / "sub");
   write_file(dir / "sub/one.lua", rule_source("return {}", "one"));
   write_file(dir / "sub/one.test.lua", "return {}");
+  write_file(dir / "sub/one.lib.lua", "return {}");
   write_file(dir / "two.lua", rule_source("return {}", "two"));
   CHECK(rules_in(dir / "", "--rules").size() == 2);
   write_file(dir / "three.lua", "return { id = ");
@@ -431,6 +449,66 @@ TEST_CASE("rules: options have defaults, and can be set") {
     if (f.rule == "data-loader-starvation") CHECK(f.severity == Severity::note);
 }
 
+// A rule that scales everything by a factor, and has advice.
+Rule rule_with_factor(const std::string& factor, const std::string& advice = "") {
+  return load_rule(
+      "return { id = 'a-rule', category = 'tests', title = 'T', since = '0.1', options = {}, "
+      "factors = { left = " +
+          factor + " }, advice = { " + advice +
+          " }, messages = { plain = 'Something is so.', other = 'It is so.' }, doc = { what = 'a', "
+          "why = 'b', fix = 'c', wrong = 'd' }, evaluate = function(trace, options, factors) local f "
+          "= factors.left return { { subject = 'it', message = 'plain', data = { by = "
+          "string.format('%.2f %.2f %.2f', f.by, f.least, f.most) }, seen = { lots = true, few = "
+          "false }, recoverable_ns = 1, change = { { scale = trace:ops(), factor = f, times = 1 / 2 } "
+          "} } } end }",
+      "a-rule.lua");
+}
+
+TEST_CASE("rules: a factor needs a source, and its range moves along when it is set") {
+  const auto refused = [](const std::string& factor) -> std::string {
+    try {
+      rule_with_factor(factor);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(contains(refused("{ by = 0.2, least = 0.1, most = 0.4, doc = 'd' }"), "'source'"));
+  CHECK(contains(refused("{ least = 0.1, doc = 'd', source = 's' }"), "needs 'by'"));
+  CHECK(contains(refused("{ by = 0.2, least = 0.3, doc = 'd', source = 's' }"), "between"));
+  const Rule rule =
+      rule_with_factor("{ by = 0.2, least = 0.1, most = 0.6, doc = 'd', source = 's' }", "'{by}'");
+  CHECK(evaluated({rule}, ten_steps()).findings.at(0).advice.at(0) == "0.20 0.10 0.60");
+  RuleSettings set;
+  set.options["left"] = 0.4;
+  const Finding found = evaluated({rule}, ten_steps(), {{"a-rule", set}}).findings.at(0);
+  CHECK(found.advice.at(0) == "0.40 0.20 1.00");  // nothing takes longer than before
+  REQUIRE(found.changes.size() == 1);
+  const Factor factor = std::get<change::Scale>(found.changes[0]).factor;
+  CHECK(factor.by == doctest::Approx(0.2));
+  CHECK(factor.least == doctest::Approx(0.1));
+}
+
+TEST_CASE("rules: a finding carries the advice whose conditions hold, in words for the program") {
+  const auto said = [](const std::string& advice) {
+    const Rule rule = rule_with_factor("{ by = 1, doc = 'd', source = 's' }", advice);
+    const Report r = evaluated({rule}, ten_steps());
+    return r.failed.empty() ? r.findings.at(0).advice
+                            : std::vector<std::string>{r.failed.at(0).error};
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(said("'Always.', { 'This too.' }") == Texts{"Always.", "This too."});
+  CHECK(said("{ when = 'lots', 'A.' }, { when = 'few', 'B.' }, { when = 'plain', 'C.' }, { when = "
+             "'other', 'D.' }") == Texts{"A.", "C."});
+  CHECK(said("{ unless = 'lots', 'A.' }, { unless = { 'few', 'other' }, 'B.' }, { when = { 'lots', "
+             "'few' }, 'C.' }") == Texts{"B."});
+  CHECK(said("{ when = 'lots', pytorch = 'A.', cuda = 'B { x }.' }") == Texts{"B { x }."});
+  CHECK(contains(said("'{nothing}'").at(0), "'nothing'"));
+  // Code is marked for the page only.
+  CHECK(said("'Use `x`: {by}.'") == Texts{"Use x: 1.00 1.00 1.00."});
+  CHECK(contains(said("{ when = 'lots', pythorch = 'A.' }").at(0), "pythorch"));
+}
+
 TEST_CASE("rules: a team's rule replaces the built-in one, with a note") {
   std::vector<Rule> rules = own_rules();
   const std::size_t before = rules.size();
@@ -461,35 +539,32 @@ TEST_CASE("rules: other kernels end a run, and the longest kernel of each run is
 }
 
 TEST_CASE("rules: the order of findings is total") {
-  std::vector<Finding> f(6);
-  f[0].rule = "b";
-  f[0].recoverable_fraction = 0.1;
-  f[1].rule = "a";
-  f[1].recoverable_fraction = 0.1;
-  f[1].subject = "y";
-  f[2].rule = "a";
-  f[2].recoverable_fraction = 0.1;
-  f[2].subject = "x";
-  f[3].rule = "z";
-  f[3].recoverable_fraction = 0.9;
-  f[4].rule = "v";
-  f[4].voids = true;
-  f[5].rule = "a";
-  f[5].recoverable_fraction = 0.1;
-  f[5].subject = "x";
-  f[5].message = "m";
-  const auto ranked = [](std::vector<Finding> v) {
-    rank(v);
-    std::string s;
-    for (const Finding& x : v) s += x.rule + x.subject + x.message + " ";
-    return s;
+  struct Sample {
+    std::string rule, subject, text;
+    double fraction;
+    bool voids = false;
   };
-  CHECK(ranked(f) == "v z ax axm ay b ");
+  std::vector<Estimated> findings;
+  for (const Sample& sample :
+       {Sample{"b", "", "", 0.1}, Sample{"a", "y", "", 0.1}, Sample{"a", "x", "", 0.1},
+        Sample{"z", "", "", 0.9}, Sample{"v", "", "", 0, true}, Sample{"a", "x", "m", 0.1}}) {
+    Estimated f;
+    f.rule = sample.rule;
+    f.subject = sample.subject;
+    f.text = sample.text;
+    f.alone_fraction = sample.fraction;
+    f.voids = sample.voids;
+    findings.push_back(f);
+  }
   std::vector<std::size_t> order{0, 1, 2, 3, 4, 5};
   do {
-    std::vector<Finding> shuffled;
-    for (const std::size_t i : order) shuffled.push_back(f[i]);
-    REQUIRE(ranked(shuffled) == "v z ax axm ay b ");
+    std::vector<Placed> shuffled;
+    for (const std::size_t i : order)
+      shuffled.push_back({&findings[i], standing_alone(findings[i])});
+    std::string s;
+    for (const Placed& p : ranked(shuffled))
+      s += p.finding->rule + p.finding->subject + p.finding->text + " ";
+    REQUIRE(s == "v z ax axm ay b ");
   } while (std::next_permutation(order.begin(), order.end()));
 }
 

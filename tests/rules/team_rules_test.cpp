@@ -58,3 +58,44 @@ TEST_CASE("team rules: a failing one is named with file and line, and the others
   write_file(dir / "bad.lua", "return { id = 'bad', titel = 'x' }");
   CHECK(contains(error_line(arguments), "unknown key 'titel' (did you mean 'title'?)"));
 }
+
+TEST_CASE("team rules: what is deprecated still works, and a note names what to use instead") {
+  const TempDir dir;
+  write_file(dir / "mine.lua",
+             rule_text("mine",
+                       "    trace:gathered_weights() local kept, rest = "
+                       "trace:ops():kept_for(trace:ops()):amid(trace:ops()):waits()\n"
+                       "    trace:broadcast_buffers()\n    "
+                       "if trace:reduced_gradients().phases == 0 then return {} "
+                       "end trace:gathered_weights()"));
+  write_file(dir / "mine.test.lua",
+             "return { { name = 'is clean', fixture = 'starved', expect = 'clean' } }");
+  std::string notes;
+  for (const char* verb :
+       {"trace:reduced_gradients", "trace:gathered_weights", "trace:broadcast_buffers",
+        "selection:kept_for", "selection:amid", "selection:waits"}) {
+    const std::string name = verb;
+    notes += "gh-advise: note: " + (dir / "mine.lua").string() + ": " + name +
+             " is deprecated and will go: use require \"" + name.substr(name.find(':') + 1) +
+             "\"\n";
+  }
+  const Ran tested = advise("test " + quoted(dir / ""));
+  CHECK(tested.out == "1 passed, 0 failed\n");
+  CHECK(tested.err == notes);
+  CHECK(advise("rules --rules " + quoted(dir / "")).err == notes);
+  CHECK(advise("starved.sqlite --select mine --rules " + quoted(dir / "")).err == notes);
+}
+
+TEST_CASE("team rules: the program's libraries are theirs too, but no files") {
+  const TempDir dir;
+  write_file(dir / "other.lib.lua", "return 1");
+  const auto said = [&](const std::string& name) {
+    write_file(dir / "mine.lua", rule_text("mine", "    require '" + name + "'(trace) return {}"));
+    return advise("starved.sqlite --select mine --rules " + quoted(dir / "")).err;
+  };
+  CHECK(said("gathered_weights") == "");
+  CHECK(contains(said("gathered_weihgts"),
+                 "there is no library 'gathered_weihgts' (did you mean 'gathered_weights'?)"));
+  CHECK(contains(said("other"), "there is no library 'other'"));
+  CHECK(contains(said("../mine"), "there is no library '../mine'"));
+}

@@ -263,16 +263,16 @@ TEST_CASE("columns: replayed steps keep what does not depend on time") {
       t.ops);
   const Analysis analysis(std::move(t), Classes(), {});
   const Replay replay(analysis);
-  REQUIRE(replay.can_be_remade());
-  const Trace remade = replay.remade({}).trace;
-  REQUIRE(remade.ops.size() > 4);
+  REQUIRE(replay.gives_trace());
+  const Trace after = replay.trace_after({}).trace;
+  REQUIRE(after.ops.size() > 4);
   each_column(
       [&](auto column, const auto& values, const auto& recorded) {
-        REQUIRE(values.size() == (recorded.empty() ? 0 : remade.ops.size()));
+        REQUIRE(values.size() == (recorded.empty() ? 0 : after.ops.size()));
         if (column.contents == Contents::time || !is_recorded(column.contents)) return;
         // `blocks` holds the row's number.
         for (std::size_t row = 0; row < values.size(); ++row)
-          CHECK(values[row] == recorded[remade.ops.blocks[row]]);
+          CHECK(values[row] == recorded[after.ops.blocks[row]]);
       },
-      remade.ops, analysis.trace.ops);
+      after.ops, analysis.trace.ops);
 }

@@ -41,13 +41,8 @@ struct Measured {
 
   // Every kernel takes this share of its time.
   Changes scaled(double by) const {
-    Change c{.kind = Change::Kind::scale,
-             .rows = {},
-             .host = {},
-             .cut_ns = {},
-             .gap_ns = 0,
-             .factor = {by, by, by}};
-    for (Row op = 0; op < analysis.trace.ops.size(); ++op) c.rows.push_back(op);
+    change::Scale c{{}, {by, by, by}};
+    for (Row op = 0; op < analysis.trace.ops.size(); ++op) c.ops.push_back(op);
     return {c};
   }
 };

@@ -16,6 +16,7 @@
 #include "support/support.hpp"
 
 using namespace gh;
+using namespace gh::change;
 
 namespace {
 
@@ -54,26 +55,26 @@ struct Replayed {
   explicit Replayed(Trace trace) : analysis(std::move(trace), Classes(), {}), replay(analysis) {}
   explicit Replayed(const std::string& literal) : Replayed(trace_from_text("return " + literal)) {}
 
-  Change change(Change::Kind kind, const std::string& kernel, double by = 1) const {
-    Change c{
-        .kind = kind, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {by, by, by}};
+  template <class Kind>
+  Kind change(const std::string& kernel, double by = 1) const {
+    Kind c;
     for (Row op = 0; op < analysis.trace.ops.size(); ++op)
       if (kernel == "*" || analysis.trace.names[analysis.trace.ops.name[op]] == kernel)
-        c.rows.push_back(op);
+        c.ops.push_back(op);
+    if constexpr (requires { c.factor; }) c.factor = {by, by, by};
     return c;
   }
-  Change calls(Change::Kind kind, const std::string& name) const {
-    Change c{.kind = kind, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {}};
+  template <class Kind>
+  Kind calls(const std::string& name) const {
+    Kind c;
     for (Row r = 0; r < analysis.trace.calls.size(); ++r)
-      if (analysis.trace.names[analysis.trace.calls.name[r]] == name) c.rows.push_back(r);
+      if (analysis.trace.names[analysis.trace.calls.name[r]] == name) c.calls.push_back(r);
     return c;
   }
   double us(const Changes& changes) const {
     return static_cast<double>(replay.profiled_step_ns(changes)) / 1e3;
   }
 };
-
-using Kind = Change::Kind;
 
 }  // namespace
 
@@ -120,7 +121,7 @@ TEST_CASE("replay: if the first step differs from the others, it counts with the
   CHECK(r.replay.recorded_ns() == 1'100'000);
   CHECK(r.us({}) == 1100);
   CHECK(r.replay.trusted());
-  CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == 600);
+  CHECK(r.us({r.change<Scale>("product", 0.5)}) == 600);
   CHECK(r.replay.path().total_ns == 5'500'000);
 }
 
@@ -135,17 +136,17 @@ TEST_CASE("replay: a long recording with slow steps is replayed as two weighted 
   CHECK(r.replay.unrepresentative() < 1e-6);
   CHECK(r.replay.recorded_ns() == doctest::Approx(1'080'000).epsilon(1e-6));
   CHECK(r.us({}) == doctest::Approx(1080).epsilon(1e-6));
-  CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == doctest::Approx(590).epsilon(1e-6));
+  CHECK(r.us({r.change<Scale>("product", 0.5)}) == doctest::Approx(590).epsilon(1e-6));
   CHECK(r.replay.bounds({}).compute_ns == doctest::Approx(980'000).epsilon(1e-5));
   const Path& path = r.replay.path();
   CHECK(path.total_ns == doctest::Approx(1'080'000).epsilon(1e-5));
   CHECK(path.items.front().ns == doctest::Approx(980'000).epsilon(1e-5));
   CHECK(path.items.front().by_step.size() == 22);  // only the end of each run's first step counts
   // Rows of both runs are kept, all others are freed.
-  Changes changes{r.change(Kind::scale, "product", 0.5)};
+  Changes changes{r.change<Scale>("product", 0.5)};
   r.replay.trim(changes);
-  CHECK(changes[0].rows.size() >= 24);
-  CHECK(changes[0].rows.size() <= 28);
+  CHECK(ops_of(changes[0]).size() >= 24);
+  CHECK(ops_of(changes[0]).size() <= 28);
   CHECK(r.us(changes) == doctest::Approx(590).epsilon(1e-6));
 }
 
@@ -157,7 +158,7 @@ TEST_CASE(
     const Replayed r(read_nsys(path));
     if (!r.replay.reason().empty()) continue;
     const Ns recorded = r.replay.recorded_ns(),
-             tiny = r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}),
+             tiny = r.replay.step_ns({r.change<Scale>("*", 0.01)}),
              host = r.replay.bounds({}).host_ns;
     CHECK(tiny >= host - recorded / 100);
     CHECK(tiny <= host + recorded / 20);
@@ -168,7 +169,7 @@ TEST_CASE(
     CAPTURE(name);
     const Replayed r(
         read_nsys(std::filesystem::path(GH_FIXTURES) / (std::string(name) + ".sqlite")));
-    CHECK(r.replay.step_ns({r.change(Kind::scale, "*", 0.01)}) < 20'000'000);
+    CHECK(r.replay.step_ns({r.change<Scale>("*", 0.01)}) < 20'000'000);
   }
 }
 
@@ -191,8 +192,7 @@ TEST_CASE("replay: a thread waits for another although it resumes a while after 
     return Replayed(text.replace(text.find("WAIT"), 4, wait));
   };
   const Replayed r = with("os_calls = { { 80, 85010, 'pthread_cond_wait' } },");
-  Change pause = r.calls(Kind::pause, "cudaLaunchKernel");
-  pause.rows.clear();
+  Pause pause;
   const auto& threads = r.analysis.trace.threads;
   for (std::uint16_t thread = 0; thread < threads.size(); ++thread)
     if (threads[thread].name == "autograd") pause.host.push_back({thread, {0, 600'000'000}, false});
@@ -205,9 +205,8 @@ TEST_CASE("replay: a thread waits for another although it resumes a while after 
 
 TEST_CASE("replay: what is removed stays removed, whatever else changes") {
   const Replayed r(host_bound);
-  const Change gone = r.change(Kind::remove, "b");
-  Change pause = r.calls(Kind::pause, "cudaLaunchKernel");
-  pause.rows.clear();
+  const Remove gone = r.change<Remove>("b");
+  Pause pause;
   for (const Idle& idle : r.analysis.account.devices[0].idle)
     pause.host.push_back({idle.thread, idle.span, true});
   pause.factor = {0.999, 0.999, 0.999};
@@ -221,7 +220,7 @@ TEST_CASE("replay: a window lasts until its end, even if pages move last") {
       "= 'fault' } } }");
   REQUIRE(r.replay.reason() == "");
   CHECK(r.us({}) == doctest::Approx(4000).epsilon(0.01));
-  CHECK(r.us({r.change(Kind::scale, "b", 0)}) == doctest::Approx(3700).epsilon(0.01));
+  CHECK(r.us({r.change<Scale>("b", 0)}) == doctest::Approx(3700).epsilon(0.01));
   CHECK(r.replay.path().total_ns == doctest::Approx(r.replay.recorded_ns()).epsilon(0.001));
 }
 
@@ -229,8 +228,7 @@ TEST_CASE(
     "replay: a call during which the GPU is idle becomes shorter and starts its work earlier") {
   const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
     ops = { { 20, 120, kernel = "a", launched = { 10, 15 } }, { 620, 720, kernel = "b", launched = { 20, 622 } } } })");
-  Change change = r.calls(Kind::pause, "cudaLaunchKernel");
-  change.rows.clear();
+  Pause change;
   for (const Idle& idle : r.analysis.account.devices[0].idle)
     if (idle.cause == IdleCause::loading || idle.span.length() == 500'000)
       change.host.push_back({idle.thread, idle.span, true});
@@ -244,18 +242,18 @@ TEST_CASE(
 TEST_CASE("replay: removing, scaling, shortening or fusing operations saves what they cost") {
   const Replayed r(gpu_bound);
   CHECK(r.us({}) == 1000);
-  CHECK(r.us({r.change(Kind::scale, "product", 0.5)}) == 750);
-  CHECK(r.us({r.change(Kind::scale, "product", 0.5), r.change(Kind::scale, "product", 0.8)}) ==
+  CHECK(r.us({r.change<Scale>("product", 0.5)}) == 750);
+  CHECK(r.us({r.change<Scale>("product", 0.5), r.change<Scale>("product", 0.8)}) ==
         750);  // the better of two, not both
-  CHECK(r.us({r.change(Kind::scale, "small", 2)}) == 1400);
-  const double gone = r.us({r.change(Kind::remove, "small")});
+  CHECK(r.us({r.change<Scale>("small", 2)}) == 1400);
+  const double gone = r.us({r.change<Remove>("small")});
   CHECK(gone < 600);
   CHECK(gone >
         590);  // the wait ends earlier by the kernel and its gap; the host no longer launches it
-  Change shorter = r.change(Kind::shorten, "product");
-  shorter.cut_ns.assign(shorter.rows.size(), 200'000);
+  Shorten shorter = r.change<Shorten>("product");
+  shorter.cut_ns.assign(shorter.ops.size(), 200'000);
   CHECK(r.us({shorter}) == 800);
-  Change fused = r.change(Kind::fuse, "*");
+  Fuse fused = r.change<Fuse>("*");
   fused.factor = {1, 0.5, 1.5};
   CHECK(r.us({fused}) < 600);  // both take as long as the longer, 500 us
   CHECK(r.us({fused}) > 590);
@@ -265,17 +263,15 @@ TEST_CASE("replay: removing, scaling, shortening or fusing operations saves what
 
 TEST_CASE("replay: removing waits, pauses and launches of the host saves what they cost") {
   const Replayed waits(gpu_bound);
-  const double free = waits.us({waits.calls(Kind::unblock, "cudaStreamSynchronize")});
+  const double free = waits.us({waits.calls<Unblock>("cudaStreamSynchronize")});
   CHECK(free < 960);  // the GPU works without a pause: 900 us and the gaps between its kernels
   CHECK(free >= 900);
-  CHECK(waits.us({waits.calls(Kind::drop, "cudaStreamSynchronize")}) <= free);
+  CHECK(waits.us({waits.calls<Drop>("cudaStreamSynchronize")}) <= free);
 
   const Replayed works(host_bound);
   CHECK(works.us({}) == 1000);
-  CHECK(works.us({works.change(Kind::scale, "*", 0.1)}) ==
-        1000);  // the step does not wait for the GPU
-  Change pause{
-      .kind = Kind::pause, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {0, 0, 0}};
+  CHECK(works.us({works.change<Scale>("*", 0.1)}) == 1000);  // the step does not wait for the GPU
+  Pause pause{{}, {0, 0, 0}};
   const Trace& t = works.analysis.trace;
   for (Row range = 0; range < t.ranges.size(); ++range)
     if (t.names[t.ranges.name[range]] == "thinking")
@@ -287,7 +283,7 @@ TEST_CASE("replay: removing waits, pauses and launches of the host saves what th
   pause.factor.by = 0;
   for (HostSpan& h : pause.host) h.whole = true;
   CHECK(works.us({pause}) == doctest::Approx(120));  // the whole pause of 880 us goes
-  Change graph = works.change(Kind::graph, "*");
+  Graph graph = works.change<Graph>("*");
   graph.gap_ns = 1000;
   // The pause between the two kernels is not launch time: graphs leave it and their first launches.
   CHECK(works.us({graph}) == doctest::Approx(1000).epsilon(0.01));
@@ -306,7 +302,7 @@ TEST_CASE("replay: a graph keeps its first launch and ends where the host reads 
            calls + " }, ops = { " + ops + " } }";
   };
   const auto graphed = [](const Replayed& r) {
-    Change graph = r.change(Kind::graph, "small");
+    Graph graph = r.change<Graph>("small");
     graph.gap_ns = 1000;
     return r.us({graph});
   };
@@ -331,10 +327,10 @@ TEST_CASE("replay: without steps the window is replayed as one step") {
   REQUIRE(r.replay.reason() == "");
   CHECK(r.replay.recorded_ns() == 710'000);
   CHECK(r.us({}) == 710);
-  CHECK(r.us({r.change(Kind::scale, "a", 0.5)}) == 510);
-  CHECK(r.us({r.change(Kind::scale, "b", 0.5)}) == 610);
+  CHECK(r.us({r.change<Scale>("a", 0.5)}) == 510);
+  CHECK(r.us({r.change<Scale>("b", 0.5)}) == 610);
   // No fix makes the window shorter than the device's work.
-  CHECK(r.us({r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 600);
+  CHECK(r.us({r.calls<Drop>("cudaStreamSynchronize")}) >= 600);
 }
 
 TEST_CASE("replay: one late operation does not define the usual pause") {
@@ -357,9 +353,9 @@ TEST_CASE("replay: one late operation does not define the usual pause") {
 TEST_CASE("replay: no forecast is below what the link needs") {
   const Replayed r(std::string(
       R"({ ranges = {}, calls = { { 16, 430, "cudaStreamSynchronize" } }, ops = { { 20, 420, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 450, 850, copy = "h2d", bytes = 1e7, stream = 9, launched = { 440, 445 } } } })"));
-  Change overlap = r.change(Kind::overlap, "*");
-  overlap.rows = {0, 1};
-  CHECK(r.us({overlap, r.calls(Kind::drop, "cudaStreamSynchronize")}) >= 800);
+  Overlap overlap = r.change<Overlap>("*");
+  overlap.ops = {0, 1};
+  CHECK(r.us({overlap, r.calls<Drop>("cudaStreamSynchronize")}) >= 800);
 }
 
 TEST_CASE("replay: a lead that the host has does not last, so only Guess::least counts on it") {
@@ -376,7 +372,7 @@ TEST_CASE("replay: a lead that the host has does not last, so only Guess::least 
   }
   const Replayed r("{ ranges = { " + ranges + " }, ops = { " + ops + " } }");
   const auto us_of = [&](double by, Guess guess) {
-    return static_cast<double>(r.replay.step_ns({r.change(Kind::scale, "k", by)}, guess)) / 1e3;
+    return static_cast<double>(r.replay.step_ns({r.change<Scale>("k", by)}, guess)) / 1e3;
   };
   // Minus what the profiler may have added to the host's calls.
   CHECK(us_of(0.2, Guess::least) < 240);
@@ -391,10 +387,9 @@ TEST_CASE("replay: copies on a separate stream overlap with kernels") {
   const Replayed r(std::string(
       R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } }, calls = { { 30, 992, "cudaStreamSynchronize" } },
     ops = { { 20, 320, copy = "h2d", bytes = 1e7, launched = { 10, 15 } }, { 321, 971, kernel = "k", launched = { 16, 21 } } } })"));
-  Change overlap{
-      .kind = Kind::overlap, .rows = {}, .host = {}, .cut_ns = {}, .gap_ns = 0, .factor = {}};
+  Overlap overlap;
   for (Row op = 0; op < r.analysis.trace.ops.size(); ++op)
-    if (r.analysis.trace.ops.kind[op] == OpKind::copy) overlap.rows.push_back(op);
+    if (r.analysis.trace.ops.kind[op] == OpKind::copy) overlap.ops.push_back(op);
   CHECK(r.us({}) == 1000);
   CHECK(r.us({overlap}) < 720);
   CHECK(r.us({overlap}) > 650);
@@ -484,17 +479,19 @@ TEST_CASE("replay: steps with different token counts are compared per token") {
 }
 
 TEST_CASE("replay: the fix of a root cause may also cure its consequences") {
-  std::vector<Finding> findings(2);
-  findings[0].rule = "root";
-  findings[0].predicted = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
-  findings[1].rule = "sign";
-  findings[1].follows_from = "root";
-  findings[1].predicted = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
-  widen_by_roots(findings);
-  CHECK(findings[1].predicted->least_ns == 40);
-  CHECK(findings[1].predicted->most_ns == 95);
-  CHECK(support::contains(findings[1].predicted->why, "root"));
-  CHECK(findings[0].predicted->least_ns == 40);
+  Estimated root, sign;
+  root.rule = "root";
+  root.replayed = Prediction{.step_ns = 50, .least_ns = 40, .most_ns = 60, .why = "a"};
+  sign.rule = "sign";
+  sign.root = "root";
+  sign.replayed = Prediction{.step_ns = 90, .least_ns = 80, .most_ns = 95, .why = "b"};
+  const std::vector<Placed> placed =
+      widened_by_roots({{&root, standing_alone(root)}, {&sign, standing_alone(sign)}});
+  CHECK(placed[1].standing.predicted->least_ns == 40);
+  CHECK(placed[1].standing.predicted->most_ns == 95);
+  CHECK(support::contains(placed[1].standing.predicted->why, "root"));
+  CHECK(placed[0].standing.predicted->least_ns == 40);
+  CHECK(sign.replayed->least_ns == 80);  // by itself it cures no more than before
 }
 
 TEST_CASE("replay: once launches no longer wait for their kernels, the host runs ahead") {
@@ -502,7 +499,7 @@ TEST_CASE("replay: once launches no longer wait for their kernels, the host runs
   const Replayed r(R"({ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, "step {n}" } },
     ops = { { 110, 490, kernel = "a", launched = { 100, 500 } }, { 610, 990, kernel = "b", launched = { 600, 999 } } } })");
   CHECK(r.us({}) == 1000);
-  const double free = r.us({r.calls(Kind::unblock, "cudaLaunchKernel")});
+  const double free = r.us({r.calls<Unblock>("cudaLaunchKernel")});
   CHECK(free < 800);  // two kernels of 380 us in a row
   CHECK(free >= 760);
 }
@@ -519,7 +516,7 @@ TEST_CASE("replay: kernels of two streams that took turns overlap") {
       "calls = { { 15, 910, 'cudaDeviceSynchronize' } }, ops = { " +
       ops + " } }");
   REQUIRE(r.replay.reason() == "");
-  const Ns apart = r.replay.step_ns({r.change(Change::Kind::overlap, "b")});
+  const Ns apart = r.replay.step_ns({r.change<Overlap>("b")});
   CHECK(apart > 430'000);
   CHECK(apart < 600'000);
 }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gh::dcgm {
@@ -20,15 +20,9 @@ constexpr std::size_t most_bytes = std::size_t{256} << 20;
 // Rounding may lift a ratio a little above 1; anything further off is not a ratio.
 constexpr double most_ratio = 1.5;
 
-std::optional<double> number_in(std::string_view text) {
-  double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(v) : std::nullopt;
-}
-
 // A time of this century, given in seconds or milliseconds since 1970.
 std::optional<Ns> time_in(std::string_view text) {
-  const auto v = number_in(text);
+  const auto v = number_in<double>(text);
   if (!v) return std::nullopt;
   if (*v >= 1e9 && *v < 4.1e9) return static_cast<Ns>(std::llround(*v * 1e6)) * 1000;
   if (*v >= 1e12 && *v < 4.1e12) return static_cast<Ns>(std::llround(*v * 1e3)) * 1000;
@@ -56,21 +50,14 @@ void not_read(Contents& contents, std::int64_t line) {
 }
 
 std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != line.npos;) {
-    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
+  std::vector<std::string_view> words = split(line, " \t\r");
+  std::erase(words, "");
   return words;
 }
 
 std::optional<int> gpu_in(std::string_view text) {
-  int n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc() && end == text.data() + text.size() && n >= 0 && n < 1024
-             ? std::optional(n)
-             : std::nullopt;
+  const auto gpu = number_in<std::uint32_t>(text);
+  return gpu && *gpu < 1024 ? std::optional(static_cast<int>(*gpu)) : std::nullopt;
 }
 
 // The columns after "#Entity" or "# Entity" if a line is dmon's header.
@@ -118,7 +105,7 @@ class Dmon {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string_view value = entity[static_cast<std::ptrdiff_t>(c) + 2];
       if (!columns_[c] || value == "N/A" || value == "-") continue;
-      if (const auto ratio = number_in(value)) {
+      if (const auto ratio = number_in<double>(value)) {
         add_value(contents, *gpu, *columns_[c], *ratio, time);
       } else {
         ++contents.impossible;
@@ -177,7 +164,7 @@ void exposition_line(std::string_view line, std::int64_t number, Contents& conte
   if (const auto host = labels.find("Hostname"); host != labels.end()) {
     contents.hosts.insert(host->second);
   }
-  if (const auto ratio = number_in(words[0])) {
+  if (const auto ratio = number_in<double>(words[0])) {
     add_value(contents, *gpu, *activity, *ratio,
               words.size() == 2 ? time_in(words[1]) : std::nullopt);
   } else {
@@ -194,23 +181,19 @@ std::string text_of(const fs::path& path, const std::string& shown) {
     throw Error(fmt::format("--dcgm {}: is a directory; give a file in it", shown));
   }
   std::ifstream file(path, std::ios::binary);
-  std::string text(std::size_t{1} << 16, '\0');
-  std::size_t size = 0;
-  while (true) {
-    file.read(text.data() + size, static_cast<std::streamsize>(text.size() - size));
-    size += static_cast<std::size_t>(file.gcount());
-    if (!file) break;
-    if (size >= most_bytes) {
+  std::string text;
+  for (std::string block(1 << 16, '\0'); file;) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most_bytes) {
       throw Error(
           fmt::format("--dcgm {}: is larger than {}; keep only the lines from around the recording",
                       shown, bytes_text(static_cast<double>(most_bytes))));
     }
-    text.resize(2 * text.size());
   }
   if (!file.is_open() || file.bad()) {
     throw Error(fmt::format("--dcgm {}: cannot be read; check its permissions", shown));
   }
-  text.resize(size);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "read/doubts.hpp"
 #include "read/environment.hpp"
 #include "read/globs.hpp"
+#include "read/index_of.hpp"
 #include "read/kineto/values.hpp"
 #include "read/limits.hpp"
 
@@ -81,29 +82,20 @@ NameId Importer::name(std::string_view text) {
 std::uint16_t Importer::thread_of(const Event& e) {
   const std::int64_t tid = integer(e.tid).value_or(-1);
   if (tid == last_tid_) return last_thread_;
-  const auto [it, added] =
-      threads_.try_emplace(tid, static_cast<std::uint16_t>(trace_.threads.size()));
-  if (added) {
-    if (trace_.threads.size() >= no_index) {
-      throw Error(fmt::format("{}: contains more threads than a process can have", trace_.path));
-    }
-    trace_.threads.push_back({0, tid, ""});
-  }
   last_tid_ = tid;
-  last_thread_ = it->second;
-  return it->second;
+  last_thread_ =
+      index_of(tid, threads_, trace_.threads, trace_, "threads than a process can have", [&] {
+        return Thread{0, tid, ""};
+      });
+  return last_thread_;
 }
 
 std::uint16_t Importer::device(std::int64_t id) {
-  const auto [it, added] =
-      devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
-  if (added) {
-    if (trace_.devices.size() >= no_index) {
-      throw Error(fmt::format("{}: contains more GPUs than a job can have", trace_.path));
-    }
-    trace_.devices.emplace_back().ordinal = static_cast<int>(id);
-  }
-  return it->second;
+  return index_of(id, devices_, trace_.devices, trace_, "GPUs than a job can have", [&] {
+    Device device;
+    device.ordinal = static_cast<int>(id);
+    return device;
+  });
 }
 
 std::uint32_t Importer::stream(std::int64_t device_id, std::int64_t id) {

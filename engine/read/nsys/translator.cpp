@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "read/index_of.hpp"
 #include "read/nsys/table_reader.hpp"
 
 namespace gh::nsys {
@@ -99,44 +100,27 @@ std::vector<std::uint32_t> Translator::streams(const std::vector<StreamKey>& key
 }
 
 std::uint16_t Translator::process(std::int64_t global) {
-  const auto [it, added] =
-      processes_.try_emplace(global, static_cast<std::uint16_t>(trace_.processes.size()));
-  if (added) {
-    if (trace_.processes.size() >= no_index) {
-      throw Error(fmt::format("{}: contains more processes than a job can have", trace_.path));
-    }
-    trace_.processes.push_back({pid_of(global), process_name(global)});
-  }
-  return it->second;
+  return index_of(global, processes_, trace_.processes, trace_, "processes than a job can have",
+                  [&] {
+                    return Process{pid_of(global), process_name(global)};
+                  });
 }
 
 std::uint16_t Translator::thread(std::int64_t global) {
-  const auto [it, added] =
-      threads_.try_emplace(global, static_cast<std::uint16_t>(trace_.threads.size()));
-  if (added) {
-    if (trace_.threads.size() >= no_index) {
-      throw Error(fmt::format("{}: contains more threads than a job can have", trace_.path));
-    }
-    trace_.threads.push_back(
-        {process(global & process_mask), global & thread_mask, thread_name(global)});
-  }
-  return it->second;
+  return index_of(global, threads_, trace_.threads, trace_, "threads than a job can have", [&] {
+    return Thread{process(global & process_mask), global & thread_mask, thread_name(global)};
+  });
 }
 
 std::uint16_t Translator::device(std::int64_t id) { return device(id, gpus_.ordinal_of(id)); }
 
 std::uint16_t Translator::device(std::int64_t id, std::int64_t ordinal) {
-  const auto [it, added] =
-      devices_.try_emplace(id, static_cast<std::uint16_t>(trace_.devices.size()));
-  if (added) {
-    if (trace_.devices.size() >= no_index) {
-      throw Error(fmt::format("{}: contains more GPUs than a job can have", trace_.path));
-    }
-    trace_.devices.push_back(gpus_.described(id));
-    trace_.devices.back().ordinal = static_cast<int>(ordinal);
-    ids_by_ordinal_[static_cast<int>(ordinal)].insert(id);
-  }
-  return it->second;
+  return index_of(id, devices_, trace_.devices, trace_, "GPUs than a job can have", [&] {
+    Device device = gpus_.described(id);
+    device.ordinal = static_cast<int>(ordinal);
+    ids_by_ordinal_[device.ordinal].insert(id);
+    return device;
+  });
 }
 
 void Translator::name_devices() {

@@ -1,8 +1,8 @@
 // Bytes, ASCII letters and digits, independent of the locale.
 #pragma once
 #include <cstdint>
-#include <string>
-#include <string_view>
+
+#include "base/text.hpp"
 
 namespace gh::scrubbing {
 
@@ -12,13 +12,5 @@ inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
 inline bool is_word(char c) { return is_letter_or_digit(c) || c == '_'; }
-
-inline std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 }  // namespace gh::scrubbing

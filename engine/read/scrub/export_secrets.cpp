@@ -111,9 +111,8 @@ class Collector {
         continue;
       }
       if (output_.contains(id) || !looks_like_variables(text)) continue;
-      for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
-        to = std::min(text.find('\0', from), text.size());
-        work_.secrets.add_variable(text.substr(from, to - from));
+      for (const std::string_view variable : split(text, std::string_view("\0", 1))) {
+        work_.secrets.add_variable(variable);
         work_.count(PrivateKind::environment);
       }
     }

@@ -66,11 +66,8 @@ void Proof::add_lines(const Sought& sought) {
   for (std::size_t at = 0; (at = text.find("\\n", at)) != text.npos;) text.replace(at, 2, "\n");
   if (text.find('\n') == text.npos) return;
   add(sought, joined_lines(text));
-  for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
-    to = std::min(text.find('\n', from), text.size());
-    const std::string line = joined_lines(std::string_view(text).substr(from, to - from));
-    if (line.size() >= least_line) add(sought, line);
-  }
+  for (const std::string_view part : split(text, "\n"))
+    if (const std::string line = joined_lines(part); line.size() >= least_line) add(sought, line);
 }
 
 void Proof::add(const Sought& sought, const std::string& text) {

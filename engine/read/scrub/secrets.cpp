@@ -56,8 +56,7 @@ std::size_t end_of_word(std::string_view text) {
 
 // The kind of value that a variable with that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
-  std::string upper(name);
-  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  const std::string upper = in_upper_case(name);
   for (const PrivateKind kind : {PrivateKind::host, PrivateKind::user, PrivateKind::folder}) {
     if (any_matches(of_kind(private_data_schema().environment.names, kind), upper)) return kind;
   }
@@ -184,14 +183,11 @@ void Secrets::add_decoded(std::string_view secret) {
 // In every language, lists consist of words between separators: ["k1", "k2"], (k1 k2), k1|k2.
 void Secrets::add_elements(std::string_view value) {
   if (value.size() > most_value_with_parts) return;
-  for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
-    to = std::min(value.find_first_of("()[]{}<>\"'|,;: \t\r\n", from), value.size());
-    const std::string_view word = value.substr(from, to - from);
+  for (const std::string_view word : split(value, "()[]{}<>\"'|,;: \t\r\n"))
     if (word.size() != value.size() && word.size() >= least_value_bytes && has_letter(word) &&
         std::any_of(word.begin(), word.end(), is_digit)) {
       add_secret(word);
     }
-  }
 }
 
 // Adds what is below keys that name a secret, in JSON that is itself a value, escaped or not, or
@@ -242,9 +238,7 @@ void Secrets::add_value(std::string_view value) {
 void Secrets::add_parts(std::string_view value) {
   if (value.size() > most_value_with_parts) return;
   const char* separators = value.find("://") != value.npos ? ":,;@/" : ":,;@";
-  for (std::size_t from = 0, to = 0; from < value.size(); from = to + 1) {
-    to = std::min(value.find_first_of(separators, from), value.size());
-    std::string_view part = value.substr(from, to - from);
+  for (std::string_view part : split(value, separators)) {
     if (const std::size_t equals = part.rfind('='); equals != part.npos) {
       part.remove_prefix(equals + 1);
     }

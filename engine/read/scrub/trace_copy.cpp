@@ -7,11 +7,11 @@
 #include <optional>
 #include <set>
 
+#include "base/gzip.hpp"
 #include "base/text.hpp"
 #include "read/event_stream.hpp"
 #include "read/scrub/cleaner.hpp"
 #include "read/scrub/json_text.hpp"
-#include "read/scrub/packer.hpp"
 #include "read/scrub/trace_events.hpp"
 #include "read/scrub/written_forms.hpp"
 
@@ -171,7 +171,8 @@ class TraceCopy {
   }
 
   void write(const Cleaner& cleaner) {
-    Packer to(out_, packed_);
+    Packer to([&](std::string_view bytes) { out_.write(bytes); },
+              packed_ ? Packer::Level::usual : Packer::Level::plain);
     for (std::string key : left_out_) {
       cleaner.remove_from(key);
       work_.result.left_out.push_back(std::move(key));

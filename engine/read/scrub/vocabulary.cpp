@@ -15,13 +15,8 @@ const std::string& words_of_schemas() {
     for (const char* path :
          {"schemas/calls.toml", "schemas/gpus.toml", "schemas/kernels.toml", "schemas/kineto.toml",
           "schemas/nsys.toml", "schemas/metrics.toml", "schemas/ranges.toml"}) {
-      std::string_view rest = embedded_file(path);
-      while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        const std::string_view line = rest.substr(0, end);
+      for (const std::string_view line : split(embedded_file(path), "\n"))
         all += in_lower_case(line.substr(0, line.find('#'))) + '\n';
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-      }
     }
     return all;
   }();
@@ -44,10 +39,8 @@ bool stands_in(std::string_view text, std::string_view word, bool within_words) 
 void Vocabulary::add_words_of_format(std::string_view name) {
   const std::string lower = in_lower_case(name);
   words_of_format_.insert(lower);
-  for (std::size_t from = 0, to = 0; from < lower.size(); from = to + 1) {
-    to = std::min(lower.find_first_of(" _.%", from), lower.size());
-    if (to > from) words_of_format_.insert(lower.substr(from, to - from));
-  }
+  for (const std::string_view word : split(lower, " _.%"))
+    if (!word.empty()) words_of_format_.emplace(word);
   add(name);
 }
 

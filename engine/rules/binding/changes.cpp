@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <map>
 
 #include "base/text.hpp"
 #include "rules/binding/crossing.hpp"
@@ -19,35 +19,107 @@ constexpr std::size_t most_stalls = 16;    // selections that `stalls` may name
 // Larger than in any trace or fix, and small enough not to overflow when lengths are summed.
 constexpr double longest_gap_ns = 1e12, most_factor = 10;
 
-constexpr const char* other_keys[] = {"by", "least", "most", "gap_ns", "stalls"};
+}  // namespace
 
-// Reads one change of a finding's list.
+// Reads one change of a finding's list: a table with one of change_verbs.
 class ChangeReader {
  public:
   ChangeReader(lua_State* lua, int index)
       : lua_(lua), table_(lua, index, "a change"), c_(context(lua)) {}
 
   Change read() {
-    const std::size_t verb = verb_of();
-    const char* name = change_verbs()[verb].name;
-    change_.kind = static_cast<Change::Kind>(verb);
-    table_.push(name);
+    const ChangeVerb& verb = verb_of_table();
+    verb_ = verb.name;
+    push(verb_);
     // Stays on the stack, and so alive.
-    const Rows& rows = selection_at(lua_, -1, fmt::format("'{}' of a change", name));
-    hold(rows, c_.held.changed_rows);
-    read_factor();
-    change_.gap_ns = static_cast<Ns>(number("gap_ns", 0, longest_gap_ns));
-    if (change_.kind == Change::Kind::pause) {
-      read_pauses(rows);
+    rows_ = &selection_at(lua_, -1, fmt::format("'{}' of a change", verb_));
+    hold(*rows_, c_.held.changed_rows);
+    Change change = verb.read(*this);
+    table_.only(keys_);
+    return change;
+  }
+
+  // ---- the members of a change
+
+  std::vector<Row> ops() { return rows_of(Kind::ops, "operations"); }
+  std::vector<Row> calls() { return rows_of(Kind::calls, "calls"); }
+
+  // Numbers of the change itself, or one of the rule's factors, which `times` multiplies: nothing
+  // then takes longer than before. `otherwise`: the best guess of a change that does not say.
+  Factor factor(double otherwise) {
+    const bool is_named = push("factor") != LUA_TNIL;
+    keys_.insert(keys_.end(), {"by", "least", "most"});
+    const LuaTable from = is_named ? LuaTable(lua_, -1, "'factor' of a change") : table_;
+    const auto read = [&](const char* key, double if_absent) {
+      return std::clamp(from.number(key).value_or(if_absent), 0.0, most_factor);
+    };
+    const double by = read("by", otherwise), least = read("least", by), most = read("most", by);
+    lua_pop(lua_, 1);
+    const double times = number("times", 1, most_factor);
+    const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
+    return {by * times, std::min(by, least) * times, std::min(longest, std::max(by, most) * times)};
+  }
+
+  Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
+
+  // How much of each operation overlaps `stalls`.
+  std::vector<Ns> cut_ns(const std::vector<Row>& ops) {
+    std::map<std::size_t, std::vector<Span>> raw;
+    std::size_t held = 0;  // only of this change: its copy is freed afterwards
+    const auto add = [&](const Rows& s) {
+      hold(s, held);
+      for (const auto& [slot, spans] : time_of(c_, s)) {
+        raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
+      }
+    };
+    if (push("stalls") == LUA_TTABLE) {
+      const auto each = [&](int index) {
+        add(selection_at(lua_, index, "each of 'stalls' of a change"));
+      };
+      LuaTable(lua_, -1, "'stalls' of a change").each(each, most_stalls);
     } else {
-      read_rows(rows, name);
+      add(selection_at(lua_, -1, "'stalls' of a change"));
     }
-    if (change_.kind == Change::Kind::shorten) read_stalls(rows);
-    return std::move(change_);
+    TimeSets stalls;
+    for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
+    std::vector<Ns> cut;
+    for (const Row op : ops)
+      cut.push_back(overlap(set_for(stalls, slot_of(c_, *rows_, op)), c_.trace().span_of(op)));
+    return cut;
+  }
+
+  std::vector<HostSpan> host() {
+    if (rows_->kind == Kind::calls || rows_->kind == Kind::steps) {
+      throw Error(
+          "'pause' takes a selection of ranges, idle time, OS calls, or operations that the host "
+          "waits for");
+    }
+    std::vector<HostSpan> host;
+    host.reserve(rows_->rows.size());
+    rows_->rows.each([&](Row r) {
+      host.push_back({thread_of(c_, *rows_, r), span_of(c_, *rows_, r), rows_->kind == Kind::idle});
+    });
+    return host;
   }
 
  private:
+  const ChangeVerb& verb_of_table() const {
+    std::vector<std::string> verbs;
+    for (const ChangeVerb& verb : change_verbs()) {
+      if (table_.has(verb.name)) return verb;
+      verbs.emplace_back(verb.name);
+    }
+    table_.only(verbs);
+    throw Error(fmt::format("a change needs one of {}, with a selection", fmt::join(verbs, ", ")));
+  }
+
+  // Whatever is not read in the end has no meaning for this verb.
+  int push(const char* key) {
+    keys_.emplace_back(key);
+    return table_.push(key);
+  }
   double number(const char* key, double otherwise, double most) {
+    keys_.emplace_back(key);
     return std::clamp(table_.number(key).value_or(otherwise), 0.0, most);
   }
 
@@ -61,109 +133,60 @@ class ChangeReader {
     }
   }
 
-  // The index of the one of change_verbs that the table has.
-  std::size_t verb_of() {
-    std::vector<std::string> verbs;
-    for (const ChangeVerb& v : change_verbs()) verbs.emplace_back(v.name);
-    std::vector<std::string> keys = verbs;
-    keys.insert(keys.end(), std::begin(other_keys), std::end(other_keys));
-    table_.only(keys);
-    const auto verb = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const std::string& v) { return table_.has(v.c_str()); });
-    if (verb == verbs.end()) {
-      throw Error(
-          fmt::format("a change needs one of {}, with a selection", fmt::join(verbs, ", ")));
-    }
-    return static_cast<std::size_t>(verb - verbs.begin());
-  }
-
-  void read_factor() {
-    const double by = number("by", change_.kind == Change::Kind::pause ? 0 : 1, most_factor);
-    const double least = number("least", by, most_factor), most = number("most", by, most_factor);
-    change_.factor = {by, std::min(by, least), std::max(by, most)};
-  }
-
-  // Reads the host time that a pause shortens.
-  void read_pauses(const Rows& rows) {
-    if (rows.kind == Kind::calls || rows.kind == Kind::steps) {
-      throw Error(
-          "'pause' takes a selection of ranges, idle time, OS calls, or operations that the host "
-          "waits "
-          "for");
-    }
-    change_.host.reserve(rows.rows.size());
-    rows.rows.each([&](Row r) {
-      change_.host.push_back(
-          {thread_of(c_, rows, r), span_of(c_, rows, r), rows.kind == Kind::idle});
-    });
-  }
-
-  void read_rows(const Rows& rows, const char* verb) {
-    const bool calls = change_.kind == Change::Kind::unblock || change_.kind == Change::Kind::drop;
-    if (rows.kind != (calls ? Kind::calls : Kind::ops)) {
-      throw Error(
-          fmt::format("'{}' takes a selection of {}", verb, calls ? "calls" : "operations"));
-    }
-    change_.rows = rows.rows.list();
-  }
-
-  // How much of each operation overlaps `stalls`.
-  void read_stalls(const Rows& rows) {
-    std::map<std::size_t, std::vector<Span>> raw;
-    std::size_t held = 0;  // only of this change: its copy is freed afterwards
-    const auto add = [&](const Rows& s) {
-      hold(s, held);
-      for (const auto& [slot, spans] : time_of(c_, s)) {
-        raw[slot].insert(raw[slot].end(), spans.begin(), spans.end());
-      }
-    };
-    if (table_.push("stalls") == LUA_TTABLE) {
-      const auto each = [&](int index) {
-        add(selection_at(lua_, index, "each of 'stalls' of a change"));
-      };
-      LuaTable(lua_, -1, "'stalls' of a change").each(each, most_stalls);
-    } else {
-      add(selection_at(lua_, -1, "'stalls' of a change"));
-    }
-    TimeSets stalls;
-    for (auto& [slot, spans] : raw) stalls[slot] = united(std::move(spans));
-    for (const Row op : change_.rows) {
-      const Spans& of_device = set_for(stalls, slot_of(c_, rows, op));
-      change_.cut_ns.push_back(overlap(of_device, c_.trace().span_of(op)));
-    }
+  std::vector<Row> rows_of(Kind kind, const char* what) {
+    if (rows_->kind != kind) throw Error(fmt::format("'{}' takes a selection of {}", verb_, what));
+    return rows_->rows.list();
   }
 
   lua_State* lua_;
   LuaTable table_;
   Context& c_;
-  Change change_;
+  const char* verb_ = "";
+  const Rows* rows_ = nullptr;
+  std::vector<std::string> keys_;  // read so far
 };
+
+namespace {
+
+// The members of a kind of change say what its table may hold.
+template <class Kind>
+Change read(ChangeReader& from) {
+  Kind c;
+  if constexpr (requires { c.ops; }) c.ops = from.ops();
+  if constexpr (requires { c.calls; }) c.calls = from.calls();
+  if constexpr (requires { c.host; }) c.host = from.host();
+  if constexpr (requires { c.factor; }) c.factor = from.factor(c.factor.by);
+  if constexpr (requires { c.gap_ns; }) c.gap_ns = from.gap_ns();
+  if constexpr (requires { c.cut_ns; }) c.cut_ns = from.cut_ns(c.ops);
+  return c;
+}
 
 }  // namespace
 }  // namespace binding
 
 const std::vector<ChangeVerb>& change_verbs() {
+  using binding::read;
   static const std::vector<ChangeVerb> verbs{
-      {"remove",
+      {"remove", read<change::Remove>,
        "Removes operations, with the calls that launched them and the host's work for "
        "these."},
-      {"scale",
+      {"scale", read<change::Scale>,
        "Operations take `by` of their recorded time. If two changes scale the same operation, the "
        "smaller factor counts."},
-      {"shorten",
+      {"shorten", read<change::Shorten>,
        "Operations lose the time in which they overlap `stalls`, a selection or a list of "
        "selections: kernels without their page faults."},
-      {"fuse",
+      {"fuse", read<change::Fuse>,
        "Every uninterrupted run of these operations on a stream becomes one kernel, which takes "
-       "`by` "
-       "of the longest of them."},
-      {"graph",
+       "`by` of the longest of them."},
+      {"graph", read<change::Graph>,
        "Operations follow each other `gap_ns` apart without separate launches, as in a CUDA "
        "graph or a loop inside one kernel."},
-      {"overlap", "Operations queue on a separate stream; nothing waits for them within the step."},
-      {"unblock", "Calls no longer wait for the GPU."},
-      {"drop", "Removes calls, with the host's work for them."},
-      {"pause",
+      {"overlap", read<change::Overlap>,
+       "Operations queue on a separate stream; nothing waits for them within the step."},
+      {"unblock", read<change::Unblock>, "Calls no longer wait for the GPU."},
+      {"drop", read<change::Drop>, "Removes calls, with the host's work for them."},
+      {"pause", read<change::Pause>,
        "Host time takes `by` of its recorded time (0 by default): time in ranges or OS calls; with "
        "idle time, the whole pause between two CUDA calls if this is most of its idle time "
        "(otherwise, and inside a call, only the idle time itself); with operations, the time for "

@@ -75,6 +75,14 @@ struct Context {
     const Place at = place(steps_until, r);
     return analysis.devices[at.slot].steps[at.index];
   }
+  /// The step of a device that this moment belongs to; null outside of them.
+  const Step* step_at(std::size_t slot, Ns at) const {
+    if (slot == no_slot) return nullptr;
+    const std::vector<Step>& steps = analysis.devices[slot].steps;
+    const auto after = std::partition_point(steps.begin(), steps.end(),
+                                            [&](const Step& s) { return s.span.start <= at; });
+    return after == steps.begin() || at >= (after - 1)->span.end ? nullptr : &*(after - 1);
+  }
   /// Ordinal of an analyzed device, as shown to users.
   int ordinal(std::size_t slot) const {
     return trace().devices[analysis.devices[slot].device].ordinal;

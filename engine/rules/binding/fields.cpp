@@ -203,6 +203,28 @@ Number ranks(const Context& c, const Rows& s, Row r) {
   return group ? number(group->ranks) : Number();
 }
 
+Number message_bytes(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::ops) return {};
+  const CollectiveKinds& collectives = c.in_steps.collectives();
+  return collectives.kind(r) == CollectiveKind::none ? Number() : number(collectives.bytes(r));
+}
+
+Number meeting(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::ops || !c.analysis.is_collective(r)) return {};
+  const std::vector<Row>& meetings = c.in_steps.meetings();
+  return meetings.empty() || meetings[r] == 0 ? Number() : number(meetings[r]);
+}
+
+Number op_ns(const Context& c, const Rows& s, Row r) {
+  if (s.kind != Kind::chains) return {};
+  return number(c.trace().span_of((*s.chains)[r].op).length());
+}
+
+Number step_of_row(const Context& c, const Rows& s, Row r) {
+  const Step* step = c.step_at(slot_of(c, s, r), span_of(c, s, r).start);
+  return step ? number(step->number) : Number();
+}
+
 Number step_number(const Context& c, const Rows& s, Row r) {
   return s.kind == Kind::steps ? number(c.step_of(r).number) : Number();
 }
@@ -248,7 +270,17 @@ const std::array<FieldSpec, field_count> fields{{
     {"device", "ops, gpu_faults, idle, steps, chains", "its ordinal", nullptr, nullptr, device},
     {"count", "gpu_faults", "faults in the row", nullptr, nullptr, fault_count},
     {"number", "steps", "as `--steps` counts", nullptr, nullptr, step_number},
+    {"step", "ops, gpu_faults, idle, steps, chains", "the number of the step in which it began",
+     nullptr, nullptr, step_of_row},
     {"ranks", "ops", "how many ranks a collective's group has", nullptr, nullptr, ranks},
+    {"message_bytes", "ops",
+     "how much one rank passes to a collective; 0 if the report does not say", nullptr, nullptr,
+     message_bytes},
+    {"meeting", "ops",
+     "a number that all members of a collective or message have, if all are in the report", nullptr,
+     nullptr, meeting},
+    {"op_ns", "chains", "how long the operation takes that it stands for: see selection:ops",
+     nullptr, nullptr, op_ns},
 }};
 
 Field field_named(const std::string& name) {

@@ -39,7 +39,11 @@ enum class Field {
   device,
   count,
   number,
+  step,
   ranks,
+  message_bytes,
+  meeting,
+  op_ns,
   count_of_fields
 };
 constexpr std::size_t field_count = static_cast<std::size_t>(Field::count_of_fields);

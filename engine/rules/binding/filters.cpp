@@ -184,16 +184,23 @@ void next_to(const Given& g, Filter& filter) {
   });
 }
 
+// By device where rows of both kinds have one; otherwise whatever the device.
 void inside(const Given& g, Filter& filter) {
   const Rows& outer = selection(g);
   charge(g.lua(), outer.rows.size());
-  std::vector<Span> spans;
-  spans.reserve(outer.rows.size());
-  outer.rows.each([&](Row r) { spans.push_back(span_of(g.c, outer, r)); });
-  const auto set = std::make_shared<const Spans>(united(std::move(spans)));
-  filter.test([set](const Context& c, const Rows& s, Row r) {
+  std::map<std::size_t, std::vector<Span>> spans;  // by slot; under no_slot those of all
+  outer.rows.each([&](Row r) {
+    const std::size_t slot = slot_of(g.c, outer, r);
+    spans[no_slot].push_back(span_of(g.c, outer, r));
+    if (slot != no_slot) spans[slot].push_back(span_of(g.c, outer, r));
+  });
+  const bool by_device = spans.size() > 1;
+  auto sets = std::make_shared<std::map<std::size_t, Spans>>();
+  for (auto& [slot, list] : spans) (*sets)[slot] = united(std::move(list));
+  filter.test([sets, by_device](const Context& c, const Rows& s, Row r) {
     const Span span = span_of(c, s, r);
-    return overlap(*set, span) == span.length();
+    const auto set = sets->find(by_device ? slot_of(c, s, r) : no_slot);
+    return set != sets->end() && overlap(set->second, span) == span.length();
   });
 }
 

@@ -133,7 +133,7 @@ std::string sampled_sentence(const Trace& t, const HostWork::Seen& seen) {
   const bool in_one = 2 * seen.in_function >= seen.samples || seen.function == seen.module;
   const bool in_module = !in_one && 2 * seen.in_module >= seen.samples;
   const std::string_view line = seen.line == 0 ? "" : std::string_view(t.names[seen.line]);
-  return fmt::format(" The launching thread was {}in {}'{}' in {} of its {} samples there{}.",
+  return fmt::format(" The launching thread was {}in {}'`{}`' in {} of its {} samples there{}.",
                      in_one || in_module ? "" : "most often ", in_module ? "code of " : "",
                      shortened(t.names[in_module ? seen.module : seen.function], 60),
                      in_module ? seen.in_module : seen.in_function, seen.samples,
@@ -167,7 +167,7 @@ std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
   }
   if (matters(seen.waited_ns, seen.scheduled_ns) && seen.waker != no_index) {
     text += fmt::format(
-        " For {} of that time the launching thread waited, and '{}' was running before most waits "
+        " For {} of that time the launching thread waited, and '`{}`' was running before most waits "
         "ended.",
         percent(seen.waited_ns, seen.scheduled_ns), t.thread_label(seen.waker));
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rules/binding/read_backs.hpp"
+#include "analysis/meetings.hpp"
 
 namespace gh {
 namespace {
@@ -122,6 +122,21 @@ const CollectiveKinds& RowsInSteps::collectives() const {
   std::call_once(collectives_made_,
                  [this] { collectives_ = std::make_unique<const CollectiveKinds>(analysis_); });
   return *collectives_;
+}
+
+const std::vector<Row>& RowsInSteps::meetings() const {
+  std::call_once(meetings_found_, [this] {
+    if (analysis_.devices.size() < 2) return;
+    const std::size_t ops = analysis_.trace.ops.size();
+    std::vector<Row> found(ops);
+    Row number = 0;
+    for (const Meeting& members : gh::meetings(analysis_, 0, static_cast<Row>(ops))) {
+      ++number;
+      for (const Row op : members) found[op] = number;
+    }
+    meetings_.swap(found);
+  });
+  return meetings_;
 }
 
 const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {

@@ -7,20 +7,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/collectives.hpp"
+#include "analysis/detect/read_backs.hpp"
 #include "analysis/host_work.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
-
-/// Copies to the host that it waited for before it launched more GPU work in the step.
-struct ReadBacks {
-  RowSet copies;
-  RowSet waits;     ///< the calls that waited: the copy's own, or a synchronization after it
-  RowSet deciding;  ///< copies after which the GPU gets different work than in other steps
-  /// All operations whose name, grid or size does not occur equally often in every step; empty if
-  /// fewer than three steps can be compared, or with fewer than two copies a step.
-  RowSet changing;
-};
 
 /// Found once for all rules; several may read at once.
 class RowsInSteps {
@@ -41,6 +32,9 @@ class RowsInSteps {
   const HostWork& host_work() const;
   /// What collectives do.
   const CollectiveKinds& collectives() const;
+  /// By operation: the number, from 1, of the collective or message that it is a member of
+  /// (meetings.hpp); 0 for all others. Empty if no two devices were recorded.
+  const std::vector<Row>& meetings() const;
   /// What the host read back and waited for.
   const ReadBacks& read_backs() const;
   /// By row of `idle`: the class of the host's stretch (stretches.hpp), which `find` computes on
@@ -54,10 +48,11 @@ class RowsInSteps {
  private:
   const Analysis& analysis_;
   mutable std::once_flag by_stream_found_, stalls_found_, host_work_made_, read_backs_found_,
-      stretches_found_, collectives_made_;
+      stretches_found_, collectives_made_, meetings_found_;
   mutable std::vector<std::vector<Row>> by_stream_;
   mutable std::vector<Spans> stalls_;
   mutable std::unique_ptr<const HostWork> host_work_;
+  mutable std::vector<Row> meetings_;
   mutable ReadBacks read_backs_;
   mutable std::vector<std::uint8_t> stretches_;
   mutable std::unique_ptr<const CollectiveKinds> collectives_;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+#include <cstring>
 #include <string_view>
 
 #include "base/suggest.hpp"
@@ -17,9 +19,16 @@ namespace gh {
 namespace binding {
 namespace {
 
+constexpr const char* trace_key = "gh.the_trace";  // in Lua's registry: what rules call `trace`
+
 struct Verb {
   const char *name, *signature, *doc;  // see ApiEntry
-  lua_CFunction function = nullptr;    // null for functions of the sandbox rather than of the trace
+  // Null for functions of the sandbox rather than of the trace, and for verbs that the library of
+  // their name implements: a function of `trace` and the verb's own arguments.
+  lua_CFunction function = nullptr;
+  // Of a verb that will go, what to use instead. It works as before, and a note says so to whoever
+  // has written a rule with it.
+  const char* deprecated = nullptr;
 };
 
 constexpr Verb verbs[] = {
@@ -136,6 +145,16 @@ constexpr Verb verbs[] = {
      "copies that take it there. Leaves out sizes that a device both sends and receives, since "
      "they may be its own.",
      verb<relayed, Cost{.ops = 64, .copies = 1}>},
+    {"trace:match",
+     "({ element, ..., by = \"stream\", skip? }) -> { element, ..., count, sequences }",
+     "Sequences of operations, one right after the other on a stream (or `by = \"device\"`, in "
+     "order of start; or `by = \"thread\"`, in order of launch). An element is a selection, or "
+     "`{ of = selection, least = 1, most }`, and stands for a run of its operations, as long as it "
+     "is; \"end\", as the last, means that nothing follows. Passes over the operations of `skip`; "
+     "with `skip = \"others\"` over all that no element names. Returns, by the element's place, "
+     "the operations that it took in all sequences; how many sequences there are; and the "
+     "sequences themselves, for verbs that take rows. No operation is in two.",
+     verb<match, Cost{.ops = 2}>},
     {"trace:chains",
      "({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges",
      "Runs of operations on one stream around each operation of `centre`, passing only operations "
@@ -168,27 +187,6 @@ constexpr Verb verbs[] = {
      "last (the median of the others), how much of that with no compute at the same time, how many "
      "collectives those were, its own operations in them, which did not wait, and the others'.",
      verb<late_devices>},
-    {"trace:reduced_gradients", "() -> { phases, early, last, copies, bytes }",
-     "The all-reduces and reduce-scatters of backward phases, in steps in which every phase "
-     "reduces the same gradients: `phases`, the usual number in a step; `early`, the collectives "
-     "of all phases except the last, and `bytes`, how much they reduce (0 if unknown); `last`, "
-     "those of the last phase; `copies`, which moved the data of the early ones into buffers and "
-     "back. Phases are separated by losses, and an optimizer ends a step. With fewer than two "
-     "phases `early` is empty.",
-     verb<reduced_gradients, Cost{.ops = 2, .ranges = 8}>},
-    {"trace:gathered_weights", "() -> { steps, all, late, held_up, again, scattered, bytes }",
-     "All-gathers of weights that are sharded over ranks, from `steps` in which blocks are "
-     "gathered one after the other before anything is scattered: `all` of them; `late`, those that "
-     "began only when the work before them had ended, although the previous gather was done well "
-     "before (not counting the optimizer in between), and `held_up`, the reduce-scatters between "
-     "that work and a late gather, which the next block could have hidden; `again`, those of "
-     "backward that gather the same weights as before it; `scattered`, the reduce-scatters; and "
-     "`bytes`, how much one step gathers before backward, over all ranks (0 if unknown).",
-     verb<gathered_weights, Cost{.ops = 2, .ranges = 8}>},
-    {"trace:broadcast_buffers", "() -> broadcasts, copies",
-     "Broadcasts in steps before the loss, and the copies on the device that follow them directly: "
-     "buffers that were sent together are put back one by one.",
-     verb<broadcast_buffers, Cost{.ops = 2, .ranges = 8}>},
     {"trace:devices_in_turn", "() -> list of { devices, busy_ns, together_ns, idle, copies }",
      "For each process that uses several GPUs: how many; how long they were busy in total, and for "
      "how long two or more were busy at once; their idle time during nearly all of which another "
@@ -202,34 +200,55 @@ constexpr Verb verbs[] = {
      "other; `events`: how often the stream had been made to wait for an event since its previous "
      "launch (cudaStreamWaitEvent). Other pairs have neither.",
      verb<stream_turns, Cost{.ops = 1}>},
-    {"selection:waits", "() -> list of { device, wait_ns, together, rows }",
-     "For messages and collectives whose members are all in the report, by device: how long those "
-     "of the selection waited, with no compute at the same time, until the last member arrived, "
-     "and which ones did. `together`: how many devices meet each other, directly or through "
-     "others.",
-     verb<waits, Cost{.rows = 1, .ops = 1}>},
     {"selection:where", "(filter) -> selection",
      "The rows that pass every test of the filter: name, class, kind, direction, from, to, "
      "memory (either end), cause, stretch, thread, collective, group take a glob or a list of "
      "globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase "
      "a name or several; in_graph, own (a kernel of the program, not of a library or framework), "
      "inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' "
-     "time), launched_in (by a call within these ranges) a selection.",
+     "time, on the same device), launched_in (by a call within these ranges) a selection.",
      verb<where, Cost{.rows = 4}>},
+    {"selection:alike", "(other, fields, least = 1) -> selection",
+     "The rows with whose values of these fields the other has at least `least` rows: gathers:alike"
+     "(gathers, { \"device\", \"step\", \"stream\" }, 2) are those that are not alone on their "
+     "stream in their step.",
+     verb<alike>},
+    {"selection:pair", "(other, fields) -> selection, others",
+     "The rows to each of which belongs one of the other's with the same values of these fields, "
+     "in order of time; and these others. Without `bytes` among the fields they pair by number.",
+     verb<pair>},
+    {"selection:phases", "(marks, most = 64) -> { before, phase, ... }",
+     "The rows of each step by phase: those that begin before the first of the step's marks on "
+     "their device, then by its place those from each mark to the next; the last of `most` takes "
+     "the rest. Leaves out steps without a mark.",
+     verb<phases, Cost{.rows = 1}>},
+    {"selection:gaps", "(fields) -> selection",
+     "The time between operations, or pieces of idle time, with equal values of these fields: from "
+     "the end of one, and of all before it, to the start of the next.",
+     verb<gaps>},
+    {"selection:ahead_of", "(other, fields) -> selection",
+     "The time by which each operation begins ahead of the other's with equal values of these "
+     "fields, the first of several.",
+     verb<ahead_of>},
+    {"selection:last", "(fields) -> selection",
+     "Of the rows with equal values of these fields the one that begins last: collectives:last { "
+     "\"meeting\" } are those for which the other ranks waited.",
+     verb<last>},
+    {"selection:ops", "() -> selection",
+     "The operation that each stands for: the one after a gap, the first of a sequence or run, the "
+     "centre of a chain.",
+     verb<ops_of, Cost{.rows = 4, .ops = 64}>},
+    {"selection:keep", "(columns, test) -> selection",
+     "The rows for which test(row) is true. A row is a table of the columns: fields by name, and "
+     "for `column = selection` the time of the row in which one of that selection runs on its "
+     "device: gaps:keep({ \"op_ns\", busy = kernels }, function(gap) return gap.busy > gap.op_ns "
+     "end). Rows come in order of time, gaps and the like stream by stream. Costs about 10 "
+     "instructions a row and column, and what the test takes.",
+     verb<keep>},
     {"selection:beside", "(other) -> selection",
      "The operations next to one of the other's on their stream, with only such operations and "
      "memsets in between: the casts before a product.",
      verb<beside, Cost{.ops = 2}>},
-    {"selection:kept_for", "(readers) -> selection, rest_ns",
-     "The concatenations that append to stored keys and values: two in a row right before each of "
-     "the readers (fused attention), which in total take at least as long as all operations except "
-     "these and the readers, so that nothing can have computed in that time what they join. Empty "
-     "if there are none; rest_ns is the time of those other operations.",
-     verb<kept_for, Cost{.ops = 2}>},
-    {"selection:amid", "(other) -> selection",
-     "The operations or idle times of a device that lie inside a loop of the other's: between two "
-     "consecutive ones that are at most ten times the median distance apart.",
-     verb<amid, Cost{.rows = 2}>},
     {"selection:first_of_steps", "(share) -> selection",
      "The operations that come first in their step, up to a share of them: of what each of four "
      "micro-batches does, a quarter belongs to the first.",
@@ -289,6 +308,10 @@ constexpr Verb verbs[] = {
      "of the time of all: three or four for something that goes on throughout a recording without "
      "steps, one for its start, however long.",
      verb<quarters, Cost{.rows = 1, .ops = 1}>},
+    {"selection:throughout", "() -> boolean",
+     "Whether such rows begin in three quarters or more, see selection:quarters: without steps, "
+     "what does not may be the program's start.",
+     verb<throughout, Cost{.rows = 1, .ops = 1}>},
     {"selection:plus", "(other) -> selection", "The rows of either.", verb<plus, Cost{.rows = 1}>},
     {"selection:minus", "(other) -> selection", "The rows that are not in the other.",
      verb<minus, Cost{.rows = 1}>},
@@ -361,6 +384,8 @@ constexpr Verb verbs[] = {
     {"xpcall", "", "The same; its handler runs after the call has unwound."},
     {"string.format", "", "Like Lua's; %p is rejected."},
     {"string.rep", "", "Like Lua's; texts are at most 1 MiB long."},
+    {"require", "(name) -> function",
+     "One of the program's libraries, which its own rules share: see below. There are no others."},
     {"assert error ipairs rawequal rawget rawlen select tonumber type", "", "Like Lua's."},
     {"math.abs math.acos math.asin math.atan math.ceil math.cos math.deg math.exp math.floor "
      "math.fmod math.huge math.log math.max math.maxinteger math.min math.mininteger math.modf "
@@ -374,6 +399,17 @@ constexpr Verb verbs[] = {
     {"selection:evidence", "({ most = 5, note = \"\" }?) -> list",
      "The longest rows as evidence for a finding, the worst first.",
      verb<evidence, Cost{.rows = 1}>},
+    {"trace:reduced_gradients", "() -> { phases, early, last, copies, bytes }", "As the library.",
+     nullptr, "use require \"reduced_gradients\""},
+    {"trace:gathered_weights", "() -> { steps, all, late, held_up, again, scattered, bytes }",
+     "As the library.", nullptr, "use require \"gathered_weights\""},
+    {"trace:broadcast_buffers", "() -> broadcasts, copies", "As the library.", nullptr,
+     "use require \"broadcast_buffers\""},
+    {"selection:kept_for", "(readers) -> selection, rest_ns", "As the library.", nullptr,
+     "use require \"kept_for\""},
+    {"selection:amid", "(other) -> selection", "As the library.", nullptr, "use require \"amid\""},
+    {"selection:waits", "() -> list of { device, wait_ns, together, rows }", "As the library.",
+     nullptr, "use require \"waits\""},
 };
 
 // Names a verb that does not exist, with a suggestion. The upvalue is the prefix: "trace:".
@@ -388,14 +424,31 @@ int no_such_verb(lua_State* lua) {
                           did_you_mean(name, names)));
 }
 
+// A verb that a library implements. Upvalues: the library, and whether the verb belongs to `trace`.
+int call_library(lua_State* lua) {
+  charge(lua, 1);
+  luaL_checkstack(lua, LUA_MINSTACK, nullptr);
+  lua_require(lua, lua_tostring(lua, lua_upvalueindex(1)));
+  lua_insert(lua, 1);
+  if (lua_toboolean(lua, lua_upvalueindex(2)) == 0) {
+    lua_getfield(lua, LUA_REGISTRYINDEX, trace_key);
+    lua_insert(lua, 2);
+  }
+  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
+  return lua_gettop(lua);
+}
+
 // The metatable of a type: the verbs whose names begin with `prefix`.
 void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFunction collect) {
   luaL_newmetatable(lua, type);
   lua_newtable(lua);
   for (const Verb& v : verbs) {
     if (!std::string_view(v.name).starts_with(prefix)) continue;
-    lua_pushcfunction(lua, v.function);
-    lua_setfield(lua, -2, v.name + std::string_view(prefix).size());
+    const char* name = v.name + std::string_view(prefix).size();
+    lua_pushstring(lua, name);
+    lua_pushboolean(lua, type == trace_type);
+    lua_pushcclosure(lua, v.function ? v.function : lua_verb<call_library>, 2);
+    lua_setfield(lua, -2, name);
   }
   lua_newtable(lua);
   lua_pushstring(lua, prefix);
@@ -417,10 +470,27 @@ void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFuncti
 const std::vector<ApiEntry>& api_entries() {
   static const std::vector<ApiEntry> entries = [] {
     std::vector<ApiEntry> list;
-    for (const binding::Verb& v : binding::verbs) list.push_back({v.name, v.signature, v.doc});
+    for (const binding::Verb& v : binding::verbs)
+      list.push_back({v.name, v.signature, v.doc, v.deprecated});
     return list;
   }();
   return entries;
+}
+
+std::vector<std::string> deprecations(const std::string& rule_source) {
+  std::vector<std::string> notes;
+  for (const ApiEntry& verb : api_entries()) {
+    const std::string_view call = verb.deprecated ? std::strchr(verb.name, ':') : "";
+    for (std::size_t at = 0;
+         !call.empty() && (at = rule_source.find(call, at)) != std::string::npos;
+         at += call.size()) {
+      const unsigned char next = rule_source.c_str()[at + call.size()];
+      if (next == '_' || std::isalnum(next) != 0) continue;  // a longer name
+      notes.push_back(fmt::format("{} is deprecated and will go: {}", verb.name, verb.deprecated));
+      break;
+    }
+  }
+  return notes;
 }
 
 const std::vector<FieldDoc>& field_docs() {
@@ -439,6 +509,8 @@ void push_trace(lua_State* lua, const ApiHost& host) {
   binding::make_context(lua, host);
   lua_newuserdatauv(lua, 0, 0);
   luaL_setmetatable(lua, binding::trace_type);
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, LUA_REGISTRYINDEX, binding::trace_key);
 }
 
 }  // namespace gh

@@ -48,25 +48,26 @@ int chains(lua_State* lua, const Context& c);
 int runs(lua_State* lua, const Context& c);
 int repeated(lua_State* lua, const Context& c);
 int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
-int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
-int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 
 // samples.cpp: sampled GPU metrics
 int metric(lua_State* lua, const Context& c);
 int sampled_fraction(lua_State* lua, const Context& c);
 
-// collectives.cpp: devices that wait for each other
+// patterns.cpp: patterns of rows, which rules compose
+int match(lua_State* lua, const Context& c);
+int alike(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int pair(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int phases(lua_State* lua, const Context& c, const Rows& asked, const Rows& marks);
+int gaps(lua_State* lua, const Context& c, const Rows& asked);
+int ahead_of(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
+int last(lua_State* lua, const Context& c, const Rows& asked);
+int ops_of(lua_State* lua, const Context& c, const Rows& asked);
+int keep(lua_State* lua, const Context& c, const Rows& asked);
+
+// turns.cpp: devices and streams that take turns, or wait for each other
 int late_devices(lua_State* lua, const Context& c);
-
-// training.cpp: what ranks that train together send each other
-int reduced_gradients(lua_State* lua, const Context& c);
-int gathered_weights(lua_State* lua, const Context& c);
-int broadcast_buffers(lua_State* lua, const Context& c);
-
-// turns.cpp: devices and streams that take turns
 int devices_in_turn(lua_State* lua, const Context& c);
 int stream_turns(lua_State* lua, const Context& c);
-int waits(lua_State* lua, const Context& c, const Rows& asked);
 
 // times.cpp: how long, and at the same time as what
 int union_ns(lua_State* lua, const Context& c, const Rows& asked);
@@ -76,6 +77,7 @@ int overlap_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& 
 int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other);
 int quarters(lua_State* lua, const Context& c, const Rows& asked);
+int throughout(lua_State* lua, const Context& c, const Rows& asked);
 
 // values.cpp: fields of rows, summed up
 int count(lua_State* lua, const Context& c, const Rows& asked);

@@ -24,6 +24,7 @@ constexpr Function base[] = {
     {"rawequal"},
     {"rawget"},
     {"rawlen"},
+    {"require", lua_verb<metered<require>>},
     {"select"},
     {"setmetatable", metered<setmetatable>},
     {"tonumber"},

@@ -53,6 +53,9 @@ int pcall(lua_State* lua);
 int xpcall(lua_State* lua);
 int tostring(lua_State* lua);
 
+// require.cpp
+int require(lua_State* lua);
+
 // order.cpp
 int ipairs(lua_State* lua);
 int next(lua_State* lua);

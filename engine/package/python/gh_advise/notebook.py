@@ -5,13 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Iterator
 
-from . import words
-
 if TYPE_CHECKING:
-    from .report import Finding, Report
-
-# Causes of the account below this share of the step are added up.
-LEAST_SHARE = 0.005
+    from .report import AccountSummary, Finding, PlanSummary, Report
 
 # Notebooks are light or dark whatever the system is, so text has the notebook's own color, lines
 # and grounds are transparent grays, and the few colors can be read on white and on black.
@@ -42,69 +37,49 @@ def _parts(report: Report) -> Iterator[str]:
     yield f'<div class="gh-advise"><style>{STYLE}</style>'
     yield f'<p class="faint">{escape(report.recording.path)}</p>'
     yield f"<p><b>{escape(report.verdict)}</b> {escape(report.first_fix)}</p>"
-    yield from _account(report)
-    yield from _plan(report)
+    yield from _account(report.summary.account)
+    if report.summary.plan:
+        yield from _plan(report.summary.plan)
     if report.findings:
         yield "<ol>"
         for finding in report.findings:
-            yield from _finding(finding, report)
+            yield from _finding(finding)
         yield "</ol>"
     yield from _checked(report)
     yield "</div>"
 
 
-def _account(report: Report) -> Iterator[str]:
-    if not report.account:
+def _account(account: AccountSummary) -> Iterator[str]:
+    if not account.lines:
         return
-    lines = sorted(report.account, key=lambda line: -line.fraction)
-    shown = [line for line in lines if line.fraction >= LEAST_SHARE]
-    rest = lines[len(shown) :]
-    unit = words.with_article(report.unit.name, report)
-    yield f"<table><caption>Where {escape(unit)} goes</caption>"
-    for line in shown:
+    yield f"<table><caption>{escape(account.title)}</caption>"
+    for line in account.lines:
         kind = "compute" if line.is_compute else "lost"
         bar = f'<div class="{kind}" style="width: {line.fraction * 100:.1f}%"></div>'
-        yield _account_row(words.cause_label(line.cause), line.ns_per_step, line.fraction, bar)
-    if rest:
-        ns, fraction = sum(r.ns_per_step for r in rest), sum(r.fraction for r in rest)
-        yield _account_row(f"{len(rest)} more", ns, fraction, "")
-    yield "</table>"
-
-
-def _account_row(label: str, ns: int, fraction: float, bar: str) -> str:
-    return (
-        f'<tr><td>{escape(label)}</td><td class="number">{words.duration(ns)}</td>'
-        f'<td class="number">{words.percent(fraction)}</td><td class="bar">{bar}</td></tr>'
-    )
-
-
-def _plan(report: Report) -> Iterator[str]:
-    if report.plan is None or not report.plan.fixes:
-        return
-    yield "<table><caption>The fixes, one after the other</caption>"
-    for number, (before_ns, fix) in enumerate(report.plan_steps(), 1):
-        finding = report.finding_of(fix)
         yield (
-            f'<tr><td class="number">{number}.</td><td>{escape(finding.fix or finding.title)}</td>'
-            f'<td class="number">{words.duration(before_ns)} → {words.duration(fix.step_ns)}</td>'
-            f'<td class="number">{words.speedup(before_ns, fix.step_ns)}</td></tr>'
+            f'<tr><td>{escape(line.label)}</td><td class="number">{escape(line.time)}</td>'
+            f'<td class="number">{escape(line.share)}</td>'
+            f'<td class="bar">{bar if line.cause else ""}</td></tr>'
         )
     yield "</table>"
-    if report.plan.ceiling:
-        ceiling = escape(report.plan.ceiling)
-        yield f'<p class="faint">Steps take no less than this; it is no forecast: {ceiling}.</p>'
 
 
-def _finding(finding: Finding, report: Report) -> Iterator[str]:
-    saves = words.savings(finding, report)
-    if finding.masked:
-        saves = "matters once the fixes above are made"
-    elif saves:
-        saves = f"saves {saves}"
+def _plan(plan: PlanSummary) -> Iterator[str]:
+    yield f"<table><caption>{escape(plan.title)}</caption>"
+    for line in plan.lines:
+        yield (
+            f'<tr><td class="number">{line.finding}.</td><td>{escape(line.fix)}</td>'
+            f'<td class="number">{escape(line.before)} → {escape(line.after)}</td>'
+            f'<td class="number">{escape(line.speedup)}</td></tr>'
+        )
+    yield f'</table><p class="faint">{escape(plan.total)}</p>'
+
+
+def _finding(finding: Finding) -> Iterator[str]:
     yield (
         f'<li><span class="{escape(finding.severity)}">{escape(finding.severity)}</span> '
         f"{escape(finding.title)}"
-        f' <span class="faint">{escape(f"({saves})" if saves else "")}'
+        f' <span class="faint">{escape(f"({finding.saves})" if finding.saves else "")}'
         f" {escape(finding.rule)}</span>"
     )
     yield "".join(f"<br>{escape(text)}" for text in finding.advice[:1])

@@ -1,4 +1,4 @@
-"""What `gh-advise check --format json` says of a report (version 2 of its schema), as dataclasses.
+"""What `gh-advise check --format json` says of a report (version 3 of its schema), as dataclasses.
 
 Names are those of the JSON. Times end in _ns and are nanoseconds, on the report's own clock;
 fractions are between 0 and 1; what does not apply is None. A step is whatever repeats in the
@@ -12,14 +12,14 @@ import pathlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, Tuple
 
-from . import notebook, words
+from . import notebook
 from .from_json import built
 from .program import GhAdviseError, StrPath, error_of, run
 
 if TYPE_CHECKING:
     import pandas
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class UnknownSchema(GhAdviseError):
@@ -56,6 +56,61 @@ class NameSeen:
 
 
 @dataclass(frozen=True)
+class AccountSummaryLine:
+    """What a cause took of the step, for people."""
+
+    cause: Optional[str]  #: None if it is the sum of small ones
+    label: str
+    time: str  #: "118.0 ms"
+    share: str  #: "71 %"
+    fraction: float
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether kernels ran, rather than that the GPU waited."""
+        return self.cause is not None and self.cause.startswith("compute.")
+
+
+@dataclass(frozen=True)
+class AccountSummary:
+    """Where a step goes, for people."""
+
+    title: str
+    lines: Tuple[AccountSummaryLine, ...]  #: the largest first
+
+
+@dataclass(frozen=True)
+class PlanSummaryLine:
+    """A fix of the plan, for people."""
+
+    finding: int  #: its number, counted from 1
+    fix: str
+    before: str  #: the step before it: "160.1 ms"
+    after: str
+    speedup: str  #: "3.4x"
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """The fixes one after the other, for people."""
+
+    title: str
+    lines: Tuple[PlanSummaryLine, ...]
+    total: str  #: what all of them bring together
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the program's text says first, in its words."""
+
+    verdict: str
+    first_fix: str  #: "" if there is nothing to do
+    trouble: bool  #: a warning, an error or a doubt about the report
+    account: AccountSummary
+    plan: Optional[PlanSummary]  #: None if there are no fixes
+
+
+@dataclass(frozen=True)
 class RecordedProgram:
     """What kind of program was recorded, judging by names."""
 
@@ -70,6 +125,7 @@ class AccountLine:
     """A cause on which the time of the GPU went."""
 
     cause: str  #: "compute.pointwise", "idle.input", "copy_exposed"
+    label: str  #: the same for people: "idle: input"
     ns: int  #: as recorded, over all steps
     ns_per_step: int  #: of the mean step, without what the profiler adds
     fraction: float  #: ns_per_step as a share of the step
@@ -168,6 +224,7 @@ class PathItem:
 
     kind: str  #: compute, copy, communication, launch_latency, gap, dependency, call, host, ...
     name: Optional[str]
+    label: str  #: both for people: "host: forward"
     ns_per_step: int
     fraction: float
     ns_by_device: Tuple[int, ...]
@@ -180,6 +237,7 @@ class Path:
     """The critical path: what has to get shorter before the step does."""
 
     of: str  #: step or window
+    title: str
     step_ns: int
     items: Tuple[PathItem, ...]  #: the largest first
 
@@ -308,14 +366,8 @@ class Finding:
     layers: Tuple[ConcernedLayer, ...]  #: empty if it concerns the whole program
     follows_from: Optional[str]  #: the rule that found the cause of this
     fingerprint: str  #: the same when the same program is recorded again
-
-    @property
-    def fix(self) -> str:
-        """The best choice in a few words: "Compile the model"; "" if there is no advice."""
-        if not self.advice:
-            return ""
-        text = self.advice[0].split(": ")[0].split(". ")[0]
-        return text[:-1] if text.endswith(".") else text
+    fix: str  #: the best choice in a few words: "Compile the model"; "" if there is no advice
+    saves: str  #: "saves about 113.2 ms, 71 %"; "" if that is not known
 
     @property
     def is_predicted(self) -> bool:
@@ -371,6 +423,7 @@ class Report:
 
     generator: str  #: the program that wrote it, with its version
     recording: Recording = field(metadata={"key": "report"})
+    summary: Summary  #: in words
     program: RecordedProgram
     devices: Tuple[Device, ...]
     window_ns: int  #: all steps on all GPUs
@@ -406,12 +459,12 @@ class Report:
     @property
     def verdict(self) -> str:
         """What is wrong and what that costs, in a sentence or two, or that nothing is."""
-        return words.verdict(self)
+        return self.summary.verdict
 
     @property
     def first_fix(self) -> str:
-        """What to do first, and the step after it, in a sentence; "" if there is nothing to do."""
-        return words.first_fix(self)
+        """What to do first, and what that brings, in a sentence; "" if there is nothing to do."""
+        return self.summary.first_fix
 
     def findings_of(self, rule: str) -> Tuple[Finding, ...]:
         """The findings of a rule, in order; empty if it found nothing or was not checked."""
@@ -511,6 +564,7 @@ FINDING_COLUMNS = (
     "message",
     "subject",
     "fix",
+    "saves",
     "recoverable_ns",
     "recoverable_fraction",
     "recoverable_is",
@@ -539,7 +593,7 @@ PLAN_COLUMNS = (
     "speedup",
     "fingerprint",
 )
-ACCOUNT_COLUMNS = ("cause", "ns", "ns_per_step", "fraction")
+ACCOUNT_COLUMNS = ("cause", "label", "ns", "ns_per_step", "fraction")
 
 
 def _ends(name: str, range_ns: Optional[Tuple[int, int]]) -> dict[str, Optional[int]]:

@@ -1,5 +1,5 @@
 // Operations next to each other on a stream: chains around some, runs of others, repeated
-// sequences, adjacent operations, and joins of stored data.
+// sequences, and adjacent operations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -191,64 +191,6 @@ void each_sequence(const Context& c, const RowBits& of, std::size_t length, Foun
   }
 }
 
-// --- Joins
-
-// Two joins, of keys and of values, right before each of their readers.
-class KeptJoins {
- public:
-  KeptJoins(const Trace& t, const RowSet& joins, const RowSet& readers)
-      : t_(t), joins_(joins, t.ops.size()), readers_(readers, t.ops.size()), found_(t.ops.size()) {}
-
-  /// Takes the next operation of a stream. Skips memsets.
-  void add(Row op) {
-    if (joins_.holds(op)) {
-      all_ns_ += t_.span_of(op).length();
-      run_.push_back(op);
-      return;
-    }
-    if (readers_.holds(op)) {
-      if (run_.size() == 2) {
-        in_pairs_ = true;
-        ++pairs_;
-        keep();
-      } else if (!run_.empty()) {
-        ++other_runs_;
-      }
-    } else {
-      all_ns_ += t_.span_of(op).length();
-    }
-    if (t_.ops.kind[op] != OpKind::set) run_.clear();
-  }
-  /// The last pair may have its reader outside of the steps.
-  void end_stream() {
-    if (in_pairs_ && run_.size() <= 2) keep();
-    run_.clear();
-    in_pairs_ = false;
-  }
-
-  /// Whether nearly all runs before a reader are pairs (the steps may cut one off) and the rest of
-  /// the time is too short to have computed what they join.
-  bool are_kept() const { return pairs_ > 9 * other_runs_ && found_ns_ >= rest_ns(); }
-  /// The time of all operations except these and the readers.
-  Ns rest_ns() const { return all_ns_ - found_ns_; }
-  RowSet take() { return std::move(found_).set(); }
-
- private:
-  void keep() {
-    for (const Row join : run_) {
-      found_.add(join);
-      found_ns_ += t_.span_of(join).length();
-    }
-  }
-
-  const Trace& t_;
-  RowBits joins_, readers_, found_;
-  std::vector<Row> run_;   // the current run of joins
-  bool in_pairs_ = false;  // whether this stream has any
-  std::size_t pairs_ = 0, other_runs_ = 0;
-  Ns found_ns_ = 0, all_ns_ = 0;
-};
-
 // Returns three results: chains or runs, and two selections of operations.
 int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet first, RowSet second) {
   const std::size_t count = chains->size();
@@ -361,57 +303,6 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
     finish(false);
   }
   push_rows(lua, {Kind::ops, std::move(found).set()});
-  return 1;
-}
-
-int kept_for(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
-  if (asked.kind != Kind::ops || other.kind != Kind::ops) {
-    throw Error("'kept_for' needs two selections of operations");
-  }
-  const RowBits in_steps(c.in_steps.ops, c.trace().ops.size());
-  KeptJoins joins(c.trace(), asked.rows, other.rows);
-  for (const std::vector<Row>& on_stream : c.in_steps.by_stream()) {
-    for (const Row op : on_stream)
-      if (in_steps.holds(op)) joins.add(op);
-    joins.end_stream();
-  }
-  push_rows(lua, {Kind::ops, joins.are_kept() ? joins.take() : RowSet()});
-  push_number(lua, static_cast<double>(joins.rest_ns()));
-  return 2;
-}
-
-int amid(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
-  for (const Rows* rows : {&asked, &other}) {
-    if (rows->kind != Kind::ops && rows->kind != Kind::idle) {
-      throw Error("'amid' needs selections of operations or idle time");
-    }
-  }
-  constexpr Ns far = 10;  // times the median distance: beyond it a loop ends
-  std::vector<std::vector<Span>> others(c.analysis.devices.size());  // by slot, in order of start
-  other.rows.each([&](Row r) {
-    if (const std::size_t slot = slot_of(c, other, r); slot != no_slot)
-      others[slot].push_back(span_of(c, other, r));
-  });
-  std::vector<Spans> between(others.size());
-  for (std::size_t slot = 0; slot < others.size(); ++slot) {
-    const std::vector<Span>& rows = others[slot];
-    std::vector<Ns> distances;
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      distances.push_back(rows[i].start - rows[i - 1].start);
-    if (distances.empty()) continue;
-    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
-    std::nth_element(distances.begin(), middle, distances.end());
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      if ((rows[i].start - rows[i - 1].start) / far <= *middle)
-        between[slot].push_back({rows[i - 1].start, rows[i].end});
-    between[slot] = united(std::move(between[slot]));
-  }
-  const auto lies_amid = [&](Row r) {
-    const std::size_t slot = slot_of(c, asked, r);
-    const Span span = span_of(c, asked, r);
-    return slot != no_slot && overlap(between[slot], span) == span.length();
-  };
-  push_rows(lua, {asked.kind, asked.rows.where(lies_amid)});
   return 1;
 }
 

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
-#include "rules/words.hpp"
+#include "rules/texts_by_kind.hpp"
 
 namespace gh::binding {
 
@@ -100,7 +100,7 @@ int is_kind(lua_State* lua, const Context& c) {
 
 int words(lua_State* lua, const Context& c) {
   const std::vector<std::string> texts =
-      words_for(c.analysis.program, lua, 2, "the argument of trace:words");
+      texts_for(c.analysis.program, lua, 2, "the argument of trace:words");
   if (texts.empty()) {
     lua_pushnil(lua);
   } else {
@@ -158,12 +158,12 @@ int found(lua_State* lua, const Context& c) {
   if (!c.others) throw Error("trace:found is only for rules that run after_others");
   charge(lua, c.others->found.size());
   NewList list(lua);
-  for (const Finding& f : c.others->found) {
+  for (const Estimated* f : c.others->found) {
     lua_newtable(lua);
-    set_text(lua, "rule", f.rule);
-    set_text(lua, "subject", f.subject);
-    set_text(lua, "severity", name_of(f.severity));
-    set_number(lua, "share", f.recoverable_fraction);
+    set_text(lua, "rule", f->rule);
+    set_text(lua, "subject", f->subject);
+    set_text(lua, "severity", name_of(f->severity_alone));
+    set_number(lua, "share", f->alone_fraction);
     list.append();
   }
   return 1;

@@ -73,7 +73,10 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
   return 1;
 }
 
-int quarters(lua_State* lua, const Context& c, const Rows& asked) {
+namespace {
+
+// In how many quarters of the work the rows begin.
+std::ptrdiff_t quarters_of(const Context& c, const Rows& asked) {
   constexpr double least = 0.1;  // of all their time; less does not count
   const std::vector<Ns> work = starts_of_work(c);
   std::array<Ns, 4> ns{};
@@ -84,9 +87,20 @@ int quarters(lua_State* lua, const Context& c, const Rows& asked) {
     ns[std::min<std::size_t>(3, 4 * done / std::max<std::size_t>(1, work.size()))] += span.length();
   });
   const auto all = static_cast<double>(ns[0] + ns[1] + ns[2] + ns[3]);
-  lua_pushinteger(lua, std::count_if(ns.begin(), ns.end(), [&](Ns quarter) {
-                    return quarter > 0 && static_cast<double>(quarter) >= least * all;
-                  }));
+  return std::count_if(ns.begin(), ns.end(), [&](Ns quarter) {
+    return quarter > 0 && static_cast<double>(quarter) >= least * all;
+  });
+}
+
+}  // namespace
+
+int quarters(lua_State* lua, const Context& c, const Rows& asked) {
+  lua_pushinteger(lua, quarters_of(c, asked));
+  return 1;
+}
+
+int throughout(lua_State* lua, const Context& c, const Rows& asked) {
+  lua_pushboolean(lua, quarters_of(c, asked) >= 3);
   return 1;
 }
 

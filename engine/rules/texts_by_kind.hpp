@@ -1,4 +1,4 @@
-// Words that fit the program: advice names what people can change there.
+// Texts that fit the program: advice names what people can change there.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,9 @@ namespace gh {
 /// elements that fit do. Of a table by kind ({ pytorch = ..., cuda = ... }), whose values may again
 /// be any of these, only the most specific kind counts that the program has and that has texts.
 /// Throws Error that starts with `where` for anything else, including an unknown kind.
-std::vector<std::string> words_for(const ProgramKind& program, lua_State* lua, int index,
-                                   const std::string& where);
+/// Keys in `besides` mean something else to the caller.
+std::vector<std::string> texts_for(const ProgramKind& program, lua_State* lua, int index,
+                                   const std::string& where,
+                                   const std::vector<std::string>& besides = {});
 
 }  // namespace gh

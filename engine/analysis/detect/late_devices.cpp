@@ -1,13 +1,12 @@
-// Devices that wait for each other: which entered collectives last, and how long the others waited.
+#include "analysis/detect/late_devices.hpp"
+
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "analysis/ranks.hpp"
-#include "rules/binding/verbs.hpp"
 
-namespace gh::binding {
+namespace gh {
 namespace {
 
 using ByDevice = std::vector<std::vector<Row>>;  // by slot
@@ -25,14 +24,14 @@ bool is_message(const Trace& t, Row op) {
   return t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;
 }
 
-Work work_of(const Context& c) {
-  const Trace& t = c.trace();
-  const std::vector<DeviceSteps>& devices = c.analysis.devices;
+Work work_of(const Analysis& a) {
+  const Trace& t = a.trace;
+  const std::vector<DeviceSteps>& devices = a.devices;
   Work work;
   for (std::size_t slot = 0; slot < devices.size(); ++slot) {
     std::vector<Span> computing;
     for (const Row op : devices[slot].ops) {
-      if (!c.analysis.is_collective(op)) {
+      if (!a.is_collective(op)) {
         if (t.ops.kind[op] != OpKind::copy) computing.push_back(t.span_of(op));
       } else if (!is_message(t, op)) {
         ByDevice& same = work.collectives[t.ops.name[op]];
@@ -94,17 +93,10 @@ bool keep_common(const Trace& t, ByDevice& same) {
   return run_together(t, same);
 }
 
-// How long others waited for a device, in collectives that it entered last.
-struct Late {
-  Ns ns = 0, exposed_ns = 0;
-  lua_Integer count = 0;
-  std::vector<Row> own, waited;  // its collectives, and the others'
-};
-
 // Judges the i-th of the collectives that all devices have.
-void judge(const Context& c, const Work& work, const ByDevice& same, std::size_t i,
-           std::vector<Late>& late) {
-  const Ops& ops = c.trace().ops;
+void judge(const Analysis& a, const Work& work, const ByDevice& same, std::size_t i,
+           std::vector<LateDevice>& late) {
+  const Ops& ops = a.trace.ops;
   std::size_t last = 0, first_out = 0;
   for (std::size_t slot = 1; slot < same.size(); ++slot) {
     if (ops.start[same[slot][i]] > ops.start[same[last][i]]) last = slot;
@@ -113,7 +105,7 @@ void judge(const Context& c, const Work& work, const ByDevice& same, std::size_t
   const Row own = same[last][i];
   // A device that had left before did not wait: another group, or the root of a broadcast.
   if (ops.end[same[first_out][i]] <= ops.start[own]) return;
-  if (overlap(c.analysis.account.devices[last].window, c.trace().span_of(own)) == 0) return;
+  if (overlap(a.account.devices[last].window, a.trace.span_of(own)) == 0) return;
   std::vector<Ns> waits, exposed;
   for (std::size_t slot = 0; slot < same.size(); ++slot) {
     if (slot == last) continue;
@@ -122,54 +114,30 @@ void judge(const Context& c, const Work& work, const ByDevice& same, std::size_t
     exposed.push_back(wait.length() - overlap(work.computing[slot], wait));
     late[last].waited.push_back(same[slot][i]);
   }
-  late[last].ns += gh::median(std::move(waits));
-  late[last].exposed_ns += gh::median(std::move(exposed));
-  ++late[last].count;
+  late[last].ns += median(std::move(waits));
+  late[last].exposed_ns += median(std::move(exposed));
   late[last].own.push_back(own);
-}
-
-RowSet sorted(std::vector<Row> rows) {
-  std::sort(rows.begin(), rows.end());
-  return RowSet(std::move(rows));
-}
-
-void push_late(lua_State* lua, const Context& c, std::size_t slot, Late& late) {
-  lua_newtable(lua);
-  set_number(lua, "device", static_cast<double>(c.ordinal(slot)));
-  set_number(lua, "late_ns", static_cast<double>(late.ns));
-  set_number(lua, "exposed_ns", static_cast<double>(late.exposed_ns));
-  set_integer(lua, "count", late.count);
-  set_rows(lua, "own", {Kind::ops, sorted(std::move(late.own))});
-  set_rows(lua, "waited", {Kind::ops, sorted(std::move(late.waited))});
 }
 
 }  // namespace
 
-int late_devices(lua_State* lua, const Context& c) {
-  const Trace& t = c.trace();
-  const std::size_t devices = c.analysis.devices.size();
-  if (devices < 2 || !t.clocks_aligned) {
-    lua_newtable(lua);
-    return 1;
-  }
-  charge(lua, t.ops.size() / 2);
-  Work work = work_of(c);
-  std::vector<Late> late(devices);
+std::vector<LateDevice> find_late_devices(const Analysis& a) {
+  if (a.devices.size() < 2 || !a.trace.clocks_aligned) return {};
+  Work work = work_of(a);
+  std::vector<LateDevice> late(a.devices.size());
+  for (std::size_t slot = 0; slot < late.size(); ++slot) late[slot].slot = slot;
   for (auto& [name, same] : work.collectives) {
-    if (!keep_common(t, same)) continue;
-    for (std::size_t i = 0; i < same.front().size(); ++i) judge(c, work, same, i, late);
+    if (!keep_common(a.trace, same)) continue;
+    for (std::size_t i = 0; i < same.front().size(); ++i) judge(a, work, same, i, late);
   }
-  std::vector<std::size_t> worst_first(devices);
-  std::iota(worst_first.begin(), worst_first.end(), std::size_t{0});
-  std::stable_sort(worst_first.begin(), worst_first.end(),
-                   [&](std::size_t a, std::size_t b) { return late[a].ns > late[b].ns; });
-  NewList list(lua);
-  for (const std::size_t slot : worst_first) {
-    if (late[slot].count == 0) continue;
-    push_late(lua, c, slot, late[slot]);
-    list.append();
+  std::erase_if(late, [](const LateDevice& device) { return device.own.empty(); });
+  std::stable_sort(late.begin(), late.end(),
+                   [](const LateDevice& a, const LateDevice& b) { return a.ns > b.ns; });
+  for (LateDevice& device : late) {
+    std::sort(device.own.begin(), device.own.end());
+    std::sort(device.waited.begin(), device.waited.end());
   }
-  return 1;
+  return late;
 }
 
-}  // namespace gh::binding
+}  // namespace gh

@@ -1,9 +1,10 @@
-// What findings save in addition to each other.
-#include "rules/worth.hpp"
+// The way of a finding: its estimate, what it saves in addition to others, and what is masked.
+#include "rules/standing.hpp"
 
 #include <algorithm>
 #include <string>
 
+#include "rules/estimate.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 #include "support/support.hpp"
@@ -60,7 +61,7 @@ const Rule in_short_steps =
 }  // namespace
 
 TEST_CASE(
-    "worth: what a better fix removes is not saved twice, and the prediction for the fix alone "
+    "standing: what a better fix removes is not saved twice, and the prediction for the fix alone "
     "stays") {
   const Evaluated e({halved, other, gone});
   CHECK(e["gone"].recoverable_ns > 500'000);
@@ -80,13 +81,13 @@ TEST_CASE(
   CHECK(e["other"].after.empty());
 }
 
-TEST_CASE("worth: a finding that shares a part keeps the rest") {
+TEST_CASE("standing: a finding that shares a part keeps the rest") {
   const Evaluated e({mixed, gone});
   CHECK(e["mixed"].alone_ns == doctest::Approx(225e3).epsilon(0.02));
   CHECK(e["mixed"].recoverable_ns == doctest::Approx(100e3).epsilon(0.02));
 }
 
-TEST_CASE("worth: a root keeps its own savings even if a consequence claims more") {
+TEST_CASE("standing: a root keeps its own savings even if a consequence claims more") {
   const Evaluated e({rule_with("sign", "{ remove = products }", ", follows_from = 'root'"),
                      rule_with("root", "{ scale = products, by = 0.5 }")});
   CHECK(e.report.findings.front().rule == "root");
@@ -95,7 +96,48 @@ TEST_CASE("worth: a root keeps its own savings even if a consequence claims more
   CHECK(e["sign"].recoverable_ns == e["sign"].alone_ns - e["root"].recoverable_ns);
 }
 
-TEST_CASE("worth: suppressed findings take no share of the savings") {
+TEST_CASE("estimate: a finding has the same one each time, and stays what the rule said") {
+  const Evaluated e({halved, other, gone});
+  for (const Finding& found : e.report.findings) {
+    const Said said = found;  // what comes after it cannot reach it: all of that takes it as const
+    const Estimate once = estimate_of(said, e.analysis, e.report.step, e.report.replay.get()),
+                   again = estimate_of(said, e.analysis, e.report.step, e.report.replay.get());
+    CHECK(once.alone_ns == found.alone_ns);
+    CHECK(again.alone_ns == once.alone_ns);
+    CHECK(once.replayed->step_ns == found.predicted->step_ns);
+    CHECK(once.severity_alone == found.severity_alone);
+    CHECK(ops_of(said.changes.at(0)) == ops_of(found.changes.at(0)));
+    // Without a replay the rule's own claim counts, which is 0.
+    CHECK(estimate_of(said, e.analysis, e.report.step, nullptr).alone_ns == 0);
+  }
+}
+
+TEST_CASE("standing: each step makes new values from those before it") {
+  const Evaluated e({halved, other, gone});
+  const std::vector<Estimated> findings(e.report.findings.begin(), e.report.findings.end());
+  std::vector<Placed> placed;
+  for (const Estimated& f : findings) placed.push_back({&f, standing_alone(f)});
+  const std::vector<Placed> first = ranked(placed), then = shared(first, *e.report.replay);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    CHECK(first[i].standing.recoverable_ns == first[i].finding->alone_ns);
+    CHECK(first[i].standing.after.empty());
+    CHECK(then[i].finding == first[i].finding);
+    CHECK(then[i].standing.recoverable_ns <= first[i].standing.recoverable_ns);
+  }
+  // Ranking by what is left moves what saves nothing more to the end; sharing alone does not.
+  CHECK(then[1].finding->rule == "halved");
+  CHECK(ranked(then).back().finding->rule == "halved");
+  // All steps together, from the estimates alone, give what the report has.
+  const std::vector<Finding> ordered = in_order(findings, e.report.replay.get());
+  REQUIRE(ordered.size() == e.report.findings.size());
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    CHECK(ordered[i].rule == e.report.findings[i].rule);
+    CHECK(ordered[i].recoverable_ns == e.report.findings[i].recoverable_ns);
+    CHECK(ordered[i].message == e.report.findings[i].message);
+  }
+}
+
+TEST_CASE("standing: suppressed findings take no share of the savings") {
   Suppression s;
   s.rule = "gone";
   s.subject = "*";
@@ -107,36 +149,28 @@ TEST_CASE("worth: suppressed findings take no share of the savings") {
   CHECK(e.report.plan->fixes[0].rule == "halved");
 }
 
-TEST_CASE("worth: two fixes overlap by operation, by call and by host time") {
+TEST_CASE("standing: two fixes overlap by operation, by call and by host time") {
   const Analysis a(trace_from_text(gpu_bound), Classes(), {});
-  Change graph;
-  graph.kind = Change::Kind::graph;
-  graph.rows = {0, 1, 2};
-  Change removed, scaled, dropped, paused;
-  removed.rows = {2, 3};
-  scaled.kind = Change::Kind::scale;
-  scaled.factor = {0.5, 0.5, 0.5};
-  scaled.rows = {0};
-  dropped.kind = Change::Kind::drop;
-  dropped.rows = {a.trace.ops.call[1], a.trace.ops.call[5]};
-  paused.kind = Change::Kind::pause;
-  paused.host = {{0, {10, 30}, false}, {0, {90, 95}, true}};
+  const change::Graph graph{{0, 1, 2}, 0};
+  const change::Remove removed{{2, 3}};
+  const change::Scale scaled{{0}, {0.5, 0.5, 0.5}};
+  const change::Drop dropped{{a.trace.ops.call[1], a.trace.ops.call[5]}};
+  const change::Pause paused{{{0, {10, 30}, false}, {0, {90, 95}, true}}, {}};
   Touched touched(a.trace);
   touched.add({graph});
   CHECK_FALSE(touched.any_of({scaled}));  // a graph launches operations that take as long as before
   CHECK(touched.any_of({removed}));
-  CHECK(touched.rest_of({removed})[0].rows == std::vector<Row>{3});
-  CHECK(touched.rest_of({dropped})[0].rows == std::vector<Row>{a.trace.ops.call[5]});
+  CHECK(ops_of(touched.rest_of({removed})[0]) == std::vector<Row>{3});
+  CHECK(calls_of(touched.rest_of({dropped})[0]) == std::vector<Row>{a.trace.ops.call[5]});
   CHECK_FALSE(touched.any_of({paused}));
-  Change other = paused;
-  other.host = {{no_index, {20, 92}, false}};
-  touched.add({other});
-  REQUIRE(touched.rest_of({paused}).size() == 1);
-  REQUIRE(touched.rest_of({paused})[0].host.size() == 1);
-  CHECK(touched.rest_of({paused})[0].host[0].span == Span{10, 20});
+  touched.add({change::Pause{{{no_index, {20, 92}, false}}, {}}});
+  const Changes rest = touched.rest_of({paused});
+  REQUIRE(rest.size() == 1);
+  REQUIRE(host_of(rest[0]).size() == 1);
+  CHECK(host_of(rest[0])[0].span == Span{10, 20});
 }
 
-TEST_CASE("again: rules run again on what a fix leaves, and findings refer to the recording") {
+TEST_CASE("masked: rules run again on what a fix leaves, and findings refer to the recording") {
   const Evaluated e({in_short_steps, gone});
   CHECK(Evaluated({in_short_steps}).report.findings.empty());
   REQUIRE(e.report.plan->fixes.size() == 2);

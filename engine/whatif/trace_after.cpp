@@ -1,4 +1,4 @@
-#include "whatif/remade.hpp"
+#include "whatif/trace_after.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -20,16 +20,16 @@ void take_row(Row row, const Events& from, Events& to) {
       from, to);
 }
 
-class Remaking {
+class TraceMaker {
  public:
-  Remaking(const ReplayGraph& g, const Edges& changed, const Changes& changes)
+  TraceMaker(const ReplayGraph& g, const Edges& changed, const Changes& changes)
       : g_(g), e_(changed), t_(g.analysis.trace), at_(g.times(changed)) {
     find_ops(changes);
     find_calls();
     find_moments();
   }
 
-  Remade make() {
+  TraceAfter make() {
     describe();
     take_calls();
     take_ops();
@@ -54,11 +54,11 @@ class Remaking {
   void find_ops(const Changes& changes) {
     fates_.assign(g_.steps.ops.count, Fate::stays);
     for (const Change& c : changes)
-      if (c.kind == Change::Kind::graph || c.kind == Change::Kind::overlap)
-        for (const Row op : c.rows)
+      if (is_one_of<change::Graph, change::Overlap>(c))
+        for (const Row op : ops_of(c))
           if (g_.steps.ops.holds(op))
             fates_[op - g_.steps.ops.first] =
-                c.kind == Change::Kind::graph ? Fate::in_graph : Fate::aside;
+                is_one_of<change::Graph>(c) ? Fate::in_graph : Fate::aside;
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op)
       if (e_.length[g_.op_node(op)] == 0 && g_.recorded.length[g_.op_node(op)] > 0)
         fates_[op - g_.steps.ops.first] = Fate::gone;
@@ -338,7 +338,7 @@ class Remaking {
   std::vector<Moments> devices_;
   std::size_t busiest_ = 0;  // the thread with most calls
   NameId graph_launch_ = 0;
-  Remade out_;
+  TraceAfter out_;
 };
 
 }  // namespace
@@ -380,7 +380,7 @@ Span Moments::at(Span from) const {
   return {start, std::max(start, known ? end->second : at(from.end))};
 }
 
-Span Remade::recorded(Span span, int device, const std::string& thread) const {
+Span TraceAfter::recorded(Span span, int device, const std::string& thread) const {
   const auto of_thread = thread_moments.find(thread);
   const auto of_device = device_moments.find(device);
   // A device is idle because of what the host did meanwhile.
@@ -392,8 +392,8 @@ Span Remade::recorded(Span span, int device, const std::string& thread) const {
   return {start, std::clamp(back.end, start, window.end)};
 }
 
-Remade remake(const ReplayGraph& graph, const Edges& changed, const Changes& changes) {
-  return Remaking(graph, changed, changes).make();
+TraceAfter trace_after(const ReplayGraph& graph, const Edges& changed, const Changes& changes) {
+  return TraceMaker(graph, changed, changes).make();
 }
 
 }  // namespace gh

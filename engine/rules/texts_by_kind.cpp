@@ -1,8 +1,9 @@
-#include "rules/words.hpp"
+#include "rules/texts_by_kind.hpp"
 
 #include <fmt/format.h>
 #include <lua.hpp>
 
+#include <algorithm>
 #include <iterator>
 
 #include "base/text.hpp"
@@ -15,10 +16,11 @@ namespace {
 constexpr int most_depth = 6;
 
 // Reads one value. Every function leaves Lua's stack as it was.
-class Words {
+class TextsByKind {
  public:
-  Words(const ProgramKind& program, lua_State* lua, const std::string& where)
-      : program_(program), lua_(lua), where_(where) {}
+  TextsByKind(const ProgramKind& program, lua_State* lua, const std::string& where,
+              const std::vector<std::string>& besides)
+      : program_(program), lua_(lua), where_(where), besides_(besides) {}
 
   std::vector<std::string> of(int index, int depth = 0) const {
     if (lua_type(lua_, index) == LUA_TSTRING) {
@@ -37,8 +39,9 @@ class Words {
 
  private:
   std::vector<std::string> of_list(const LuaTable& table, int depth) const {
-    if (!table.names(LuaTable::Positions::left_out).empty())
-      throw Error(fmt::format("{} mixes a list with kinds", where_));
+    for (const std::string& name : table.names(LuaTable::Positions::left_out))
+      if (depth > 0 || std::find(besides_.begin(), besides_.end(), name) == besides_.end())
+        throw Error(fmt::format("{} mixes a list with kinds", where_));
     std::vector<std::string> texts;
     table.each([&](int value) { append(texts, of(value, depth + 1)); });
     if (texts.size() > most_elements)
@@ -47,7 +50,9 @@ class Words {
   }
 
   std::vector<std::string> of_kinds(const LuaTable& table, int depth) const {
-    table.only(program_kinds());
+    std::vector<std::string> keys = program_kinds();
+    if (depth == 0) append(keys, besides_);
+    table.only(keys);
     for (const std::string& kind : program_.kinds) {
       std::vector<std::string> texts;
       if (table.push(kind.c_str()) != LUA_TNIL) texts = of(lua_gettop(lua_), depth + 1);
@@ -64,13 +69,15 @@ class Words {
   const ProgramKind& program_;
   lua_State* lua_;
   const std::string& where_;
+  const std::vector<std::string>& besides_;
 };
 
 }  // namespace
 
-std::vector<std::string> words_for(const ProgramKind& program, lua_State* lua, int index,
-                                   const std::string& where) {
-  return Words(program, lua, where).of(lua_absindex(lua, index));
+std::vector<std::string> texts_for(const ProgramKind& program, lua_State* lua, int index,
+                                   const std::string& where,
+                                   const std::vector<std::string>& besides) {
+  return TextsByKind(program, lua, where, besides).of(lua_absindex(lua, index));
 }
 
 }  // namespace gh

@@ -32,7 +32,7 @@ class Moments {
   Points points_;
 };
 
-struct Remade {
+struct TraceAfter {
   Trace trace;                                    ///< sealed
   std::vector<DeviceSteps> devices;               ///< the analyzed ones, with their steps
   std::map<int, Moments> device_moments;          ///< by ordinal: back to the recording
@@ -46,6 +46,6 @@ struct Remade {
 struct ReplayGraph;
 struct Edges;
 /// `changed`: the recorded edges with `changes` made.
-Remade remake(const ReplayGraph& graph, const Edges& changed, const Changes& changes);
+TraceAfter trace_after(const ReplayGraph& graph, const Edges& changed, const Changes& changes);
 
 }  // namespace gh

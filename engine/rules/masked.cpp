@@ -1,4 +1,4 @@
-#include "rules/again.hpp"
+#include "rules/masked.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "rules/evaluate.hpp"
-#include "rules/worth.hpp"
+#include "rules/standing.hpp"
 
 namespace gh {
 namespace {
@@ -24,19 +24,21 @@ constexpr std::size_t most_points = 200'000;
 // Relative to today's step: as much as a forecast may be off.
 constexpr double most_error = 0.02;
 
-// The recording after the fixes, and the rules' findings in it.
+// The recording after the fixes, and what the rules find in it.
 struct Round {
-  Remade remade;
+  TraceAfter after;
   std::unique_ptr<const Analysis> analysis;
-  std::shared_ptr<const Replay> replay;
-  Report report;
+  std::unique_ptr<const Replay> replay;
+  StepTime step;
+  std::vector<Finding> findings;
+  Plan plan;
 };
 
-bool can_be_remade(const Replay& replay) {
+bool gives_trace(const Replay& replay) {
   const Trace& t = replay.analysis().trace;
   // Pages of unified memory move when something touches them, and the replay does not know when.
   const bool migrates = std::any_of(t.ops.copy.begin(), t.ops.copy.end(), is_unified);
-  return replay.can_be_remade() && replay.points() <= most_points && !migrates &&
+  return replay.gives_trace() && replay.points() <= most_points && !migrates &&
          t.gpu_faults.size() == 0;
 }
 
@@ -60,27 +62,29 @@ Changes changes_of(const Plan& plan, const std::vector<Finding>& findings) {
   return made;
 }
 
-class AskingAgain {
+// Makes the report with what is masked, round by round.
+class Unmasking {
  public:
-  AskingAgain(Report& report, const std::vector<Rule>& rules,
-              const std::map<std::string, RuleSettings>& settings, const Accepted& accepted)
-      : report_(report), rules_(rules), settings_(settings), accepted_(accepted) {
-    for (const auto* list : {&report.findings, &report.suppressed})
+  Unmasking(Report today, const std::vector<Rule>& rules,
+            const std::map<std::string, RuleSettings>& settings, const Accepted& accepted)
+      : report_(std::move(today)), rules_(rules), settings_(settings), accepted_(accepted) {
+    for (const auto* list : {&report_.findings, &report_.suppressed})
       for (const Finding& f : *list)
         if (f.severity_alone != Severity::note) spoken_.insert(f.fingerprint);
   }
 
-  void ask() {
+  Report report() && {
     const Replay* replay = report_.replay.get();
     Changes made = changes_of(*report_.plan, report_.findings);
-    for (int round = 0; round < most_rounds && !made.empty() && can_be_remade(*replay); ++round) {
-      auto next = ask_after(*replay, made);
-      if (!next) return;
-      made = changes_of(*next->report.plan, next->report.findings);
+    for (int round = 0; round < most_rounds && !made.empty() && gives_trace(*replay); ++round) {
+      auto next = round_after(*replay, made);
+      if (!next) break;
+      made = changes_of(next->plan, next->findings);
       take(*next);
       replay = next->replay.get();
       rounds_.push_back(std::move(next));
     }
+    return std::move(report_);
   }
 
  private:
@@ -97,52 +101,53 @@ class AskingAgain {
   }
 
   // Nothing if there is nothing else to fix.
-  std::unique_ptr<Round> ask_after(const Replay& replay, const Changes& made) {
+  std::unique_ptr<Round> round_after(const Replay& replay, const Changes& made) {
     auto round = std::make_unique<Round>();
-    round->remade = replay.remade(made);
-    if (round->remade.devices.size() != replay.analysis().devices.size()) return nullptr;
+    round->after = replay.trace_after(made);
+    if (round->after.devices.size() != replay.analysis().devices.size()) return nullptr;
     round->analysis = std::make_unique<const Analysis>(
-        std::move(round->remade.trace), std::move(round->remade.devices), replay.analysis().classes,
+        std::move(round->after.trace), std::move(round->after.devices), replay.analysis().classes,
         replay.analysis().program);
-    round->replay = std::make_shared<const Replay>(*round->analysis);
+    round->replay = std::make_unique<const Replay>(*round->analysis);
     if (!is_forecast(*round->replay, report_.plan->recorded_ns)) return nullptr;
     const Facts facts(*round->analysis);
-    round->report = ask_rules(rules_to_ask(), *round->analysis, facts, settings_, round->replay,
-                              report_.plan->fixes.back().step.step_ns);
-    Report& found = round->report;
-    suppress(found, accepted_);
-    for (std::size_t i = 0; i < report_.suppressions.size(); ++i)
-      if (found.suppressions[i].second == SuppressionState::used)
-        report_.suppressions[i].second = SuppressionState::used;
-    std::erase_if(found.findings, [&](const Finding& f) {
-      return f.severity == Severity::note || !f.predicted || spoken_.contains(f.fingerprint);
+    Answers answers = ask_rules(rules_to_ask(), *round->analysis, facts, settings_,
+                                round->replay.get(), report_.plan->fixes.back().step.step_ns);
+    round->step = answers.step;
+    const auto states = states_of(accepted_, answers);
+    for (std::size_t i = 0; i < states.size(); ++i)
+      if (states[i].second == SuppressionState::used)
+        report_.suppressions[i].second = states[i].second;
+    std::erase_if(answers.findings, [&](const Estimated& f) {
+      return is_accepted(f, accepted_) || f.severity_alone == Severity::note || !f.replayed ||
+             spoken_.contains(f.fingerprint);
     });
-    settle(found);
-    found.plan = plan_of(found);
-    if (!found.plan || found.plan->fixes.empty()) return nullptr;
+    round->findings = in_order(std::move(answers.findings), round->replay.get());
+    const auto plan = plan_of(round->findings, round->replay.get());
+    if (!plan || plan->fixes.empty()) return nullptr;
+    round->plan = *plan;
     return round;
   }
 
   // Adds a round's fixes to the end of the plan and of the findings.
   void take(const Round& round) {
-    const Plan& more = *round.report.plan;
     Plan& plan = *report_.plan;
     const Prediction base = plan.fixes.back().step;
-    // What the profiler added to the host's work is still in the remade step, and in its bound.
-    Bounds bounds = more.bounds;
-    bounds.host_ns = in_proportion(base.step_ns, bounds.host_ns, more.now.step_ns);
-    for (const Plan::Fix& fix : more.fixes) {
-      Finding f =
-          *std::find_if(round.report.findings.begin(), round.report.findings.end(),
-                        [&](const Finding& found) { return found.fingerprint == fix.fingerprint; });
-      const Prediction step = after(base, fix.step, more.now.step_ns, bounds.least_ns());
-      const Ns won = std::max<Ns>(0, plan.fixes.back().step.step_ns - step.step_ns);
-      make_masked(f, step, won, round);
+    // What the profiler added to the host's work is still in the step after the fixes, and in its
+    // bound.
+    Bounds bounds = round.plan.bounds;
+    bounds.host_ns = in_proportion(base.step_ns, bounds.host_ns, round.plan.now.step_ns);
+    for (const Plan::Fix& fix : round.plan.fixes) {
+      const Finding& found =
+          *std::find_if(round.findings.begin(), round.findings.end(),
+                        [&](const Said& f) { return f.fingerprint == fix.fingerprint; });
+      const Prediction step = after(base, fix.step, round.plan.now.step_ns, bounds.least_ns());
+      Finding f = masked(found, step, round);
       plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
       spoken_.insert(f.fingerprint);
       // Today it was at most a note.
       std::erase_if(report_.findings,
-                    [&](const Finding& today) { return today.fingerprint == f.fingerprint; });
+                    [&](const Said& today) { return today.fingerprint == f.fingerprint; });
       std::erase(report_.clean, f.rule);
       report_.findings.push_back(std::move(f));
     }
@@ -168,26 +173,38 @@ class AskingAgain {
     return p;
   }
 
-  void make_masked(Finding& f, const Prediction& step, Ns won, const Round& round) const {
-    f.masked = true;
-    f.message = fmt::format("With {} fixed: {}", fmt::join(rules_fixed(), ", "), f.message);
-    f.after.clear();
-    for (const Plan::Fix& fix : report_.plan->fixes) f.after.push_back(fix.fingerprint);
-    f.predicted = step;
-    f.alone_ns = 0;
-    if (f.explained_ns)
-      f.explained_ns = std::llround(static_cast<double>(*f.explained_ns) *
-                                    static_cast<double>(round.report.step.ns) /
-                                    static_cast<double>(std::max<Ns>(f.step_ns, 1)));
-    f.step_ns = report_.plan->now.step_ns;
-    f.recoverable_ns = std::min(won, f.step_ns);
-    f.recoverable_fraction =
-        static_cast<double>(f.recoverable_ns) / static_cast<double>(std::max<Ns>(f.step_ns, 1));
-    f.severity = f.severity_alone = Severity::note;  // not seen in a recording yet
-    if (f.confidence == "high") f.confidence = "medium";
-    f.follows_from.clear();
-    f.changes.clear();  // they refer to rows of the remade step
+  // What a round found, as a finding of the recording. `step`: what its fix and those before it
+  // leave.
+  Finding masked(const Finding& found, const Prediction& step, const Round& round) const {
+    const Plan& plan = *report_.plan;
+    std::vector<std::string> rules_fixed;
+    Estimated f = found;
+    Standing standing;
+    for (const Plan::Fix& fix : plan.fixes) {
+      rules_fixed.push_back(fix.rule);
+      standing.after.push_back(fix.fingerprint);
+    }
+    f.text = fmt::format("With {} fixed: {}", fmt::join(rules_fixed, ", "), found.text);
+    f.changes.clear();  // they refer to rows of the step after the fixes
     std::erase_if(f.evidence, [&](Evidence& e) { return !brought_back(e, round); });
+
+    const auto step_ns = static_cast<double>(std::max<Ns>(found.step_ns, 1));
+    if (found.explained_ns)
+      f.explained_ns = std::llround(static_cast<double>(*found.explained_ns) *
+                                    static_cast<double>(round.step.ns) / step_ns);
+    f.step_ns = plan.now.step_ns;
+    f.alone_ns = 0;
+    f.alone_fraction = 0;
+    f.severity_alone = Severity::note;  // not seen in a recording yet
+    if (f.confidence == "high") f.confidence = "medium";
+
+    standing.masked = true;
+    standing.predicted = step;
+    standing.recoverable_ns =
+        std::clamp<Ns>(plan.fixes.back().step.step_ns - step.step_ns, 0, f.step_ns);
+    standing.recoverable_fraction = static_cast<double>(standing.recoverable_ns) /
+                                    static_cast<double>(std::max<Ns>(f.step_ns, 1));
+    return reported(std::move(f), std::move(standing));
   }
 
   // Moves evidence back to its place in the recording. Drops a stretch that spans something the
@@ -197,20 +214,14 @@ class AskingAgain {
     const double much_longer = e.thread.empty() ? 8 : 1.5;
     constexpr Ns short_ns = 1'000;
     const Ns was = e.span.length();
-    e.span = round.remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+    e.span = round.after.recorded(e.span, static_cast<int>(e.device), e.thread);
     for (auto before = rounds_.rbegin(); before != rounds_.rend(); ++before)
-      e.span = (*before)->remade.recorded(e.span, static_cast<int>(e.device), e.thread);
+      e.span = (*before)->after.recorded(e.span, static_cast<int>(e.device), e.thread);
     return static_cast<double>(e.span.length() - short_ns) <=
            much_longer * static_cast<double>(was);
   }
 
-  std::vector<std::string> rules_fixed() const {
-    std::vector<std::string> rules;
-    for (const Plan::Fix& fix : report_.plan->fixes) rules.push_back(fix.rule);
-    return rules;
-  }
-
-  Report& report_;
+  Report report_;
   const std::vector<Rule>& rules_;
   const std::map<std::string, RuleSettings>& settings_;
   const Accepted& accepted_;
@@ -220,11 +231,12 @@ class AskingAgain {
 
 }  // namespace
 
-void ask_again(Report& report, const std::vector<Rule>& rules,
-               const std::map<std::string, RuleSettings>& settings, const Accepted& accepted) {
-  if (!report.plan || report.plan->fixes.empty() || !report.replay->trusted()) return;
-  if (!report.replay->analysis().trace.doubts.empty()) return;
-  AskingAgain(report, rules, settings, accepted).ask();
+Report with_masked(Report today, const std::vector<Rule>& rules,
+                   const std::map<std::string, RuleSettings>& settings, const Accepted& accepted) {
+  if (!today.plan || today.plan->fixes.empty() || !today.replay->trusted() ||
+      !today.replay->analysis().trace.doubts.empty())
+    return today;
+  return Unmasking(std::move(today), rules, settings, accepted).report();
 }
 
 }  // namespace gh

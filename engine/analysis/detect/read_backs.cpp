@@ -1,4 +1,4 @@
-#include "rules/binding/read_backs.hpp"
+#include "analysis/detect/read_backs.hpp"
 
 #include <algorithm>
 #include <map>

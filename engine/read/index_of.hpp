@@ -1,0 +1,27 @@
+// Gives what a file refers to (threads, devices) an index in the trace.
+#pragma once
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "base/error.hpp"
+#include "trace/trace.hpp"
+
+namespace gh {
+
+/// The index in `list` of what a key refers to; `made()` makes what is new. Throws Error if there
+/// are more of them than a report can have: "{}: contains more {}".
+template <class Key, class Item, class Make>
+std::uint16_t index_of(const Key& key, std::map<Key, std::uint16_t>& known, std::vector<Item>& list,
+                       const Trace& trace, const char* too_many, Make made) {
+  const auto [it, added] = known.try_emplace(key, static_cast<std::uint16_t>(list.size()));
+  if (added) {
+    if (list.size() >= no_index)
+      throw Error(fmt::format("{}: contains more {}", trace.path, too_many));
+    list.push_back(made());
+  }
+  return it->second;
+}
+
+}  // namespace gh

@@ -1,0 +1,22 @@
+// Advice as a rule's file lists it, and what of it fits a finding.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.hpp"
+#include "analysis/step_time.hpp"
+#include "rules/lua_table.hpp"
+
+namespace gh {
+
+/// Throws Error that says what is wrong in the rule's `advice`.
+void check_advice(lua_State* lua, const LuaTable& rule);
+
+/// The advice for a finding, the most important first: what the finding itself lists, else the
+/// pieces of the rule's `advice` (the rule is at index 1) whose conditions hold, in words for the
+/// program and filled as messages are. A piece's `when` names what must be seen, its `unless` what
+/// must not: keys of the finding's `seen`, or its message.
+std::vector<std::string> advice_for(lua_State* lua, const LuaTable& finding,
+                                    const Analysis& analysis, const StepTime& step);
+
+}  // namespace gh

@@ -1,0 +1,182 @@
+// How the built-in rules are written: thresholds are options, factors have sources, advice is data.
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/embedded.hpp"
+#include "rules/rules.hpp"
+#include "support/support.hpp"
+
+using namespace gh;
+using namespace support;
+
+namespace {
+
+struct Token {
+  std::string text;
+  int line;
+};
+
+// The tokens of a rule's source: names, numbers, texts with their quotes, single signs.
+std::vector<Token> tokens_of(const std::string& source) {
+  std::vector<Token> tokens;
+  int line = 1;
+  const auto is_word = [&](std::size_t i) {
+    return i < source.size() &&
+           (std::isalnum(static_cast<unsigned char>(source[i])) || source[i] == '_');
+  };
+  for (std::size_t i = 0; i < source.size();) {
+    const std::size_t from = i;
+    if (source[i] == '\n') ++line;
+    if (source.compare(i, 2, "--") == 0) {
+      i = std::min(source.find('\n', i), source.size());
+      continue;
+    }
+    if (source[i] == '"') {
+      for (++i; i < source.size() && source[i] != '"'; ++i) i += source[i] == '\\';
+      ++i;
+    } else if (is_word(i)) {
+      const bool number = std::isdigit(static_cast<unsigned char>(source[i])) != 0;
+      while (is_word(i) || (number && i < source.size() && source[i] == '.' && is_word(i + 1)) ||
+             (number && source[i] == '-' && source[i - 1] == 'e'))
+        ++i;
+    } else {
+      ++i;
+    }
+    if (!std::isspace(static_cast<unsigned char>(source[from])))
+      tokens.push_back({source.substr(from, i - from), line});
+  }
+  return tokens;
+}
+
+bool is_number(const Token& t) { return std::isdigit(static_cast<unsigned char>(t.text[0])) != 0; }
+
+// Where numbers are declared, with what they mean and where they come from.
+const std::set<std::string> declared{"options", "factors", "constants"};
+// Arithmetic, percent, and units of time.
+const std::set<std::string> of_arithmetic{"0", "1", "2", "100", "1000", "1e3", "1e6", "1e9"};
+// How many rows or letters are taken or shown.
+const std::set<std::string> of_showing{"short", "top", "group", "launch_shapes", "select"};
+
+// Goes through a rule's tokens; what(line, number) for each number that is a threshold of the code.
+class Numbers {
+ public:
+  explicit Numbers(const std::string& source) : tokens_(tokens_of(source)) {}
+
+  std::vector<Token> thresholds() {
+    std::vector<Token> found;
+    for (at_ = 0; at_ < tokens_.size(); ++at_) {
+      const std::string& text = tokens_[at_].text;
+      if (text == "{" || text == "(" || text == "[")
+        open_.push_back({text, before(1) == "=" ? before(2) : before(1)});
+      else if ((text == "}" || text == ")" || text == "]") && !open_.empty())
+        open_.pop_back();
+      else if (is_number(tokens_[at_]) && !is_allowed())
+        found.push_back(tokens_[at_]);
+    }
+    return found;
+  }
+
+ private:
+  // The token so many places before this one, or behind it.
+  std::string before(std::size_t places) const {
+    return at_ < places ? "" : tokens_[at_ - places].text;
+  }
+  std::string next() const { return at_ + 1 < tokens_.size() ? tokens_[at_ + 1].text : ""; }
+
+  bool is_allowed() const {
+    const std::string& number = tokens_[at_].text;
+    if (of_arithmetic.contains(number)) return true;
+    for (const Open& o : open_)
+      if (o.sign == "{" && declared.contains(o.key)) return true;
+    if (before(2) == "warning_at") return true;
+    if (number == "0.5" && before(1) == "+" && next() == ")") return true;  // rounds
+    if (before(1) == "^") return number == "10" || number == "20" || number == "30";  // KiB to GiB
+    if (before(1) == "[" && next() == "]") return true;                     // a position
+    if (open_.empty()) return false;
+    const Open& inner = open_.back();
+    return (inner.sign == "(" && of_showing.contains(inner.key)) ||
+           (inner.key == "evidence" && before(2) == "most");
+  }
+
+  // A bracket, and the name before it or that it is assigned to.
+  struct Open {
+    std::string sign, key;
+  };
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  std::vector<Open> open_;
+};
+
+template <class Take>
+void each_source(Take take) {
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.path.starts_with("rules/") && !file.path.ends_with(".test.lua"))
+      take(std::string(file.path), std::string(file.text));
+}
+
+}  // namespace
+
+TEST_CASE("rule style: a number of a rule's code is an option, a factor or a constant") {
+  CHECK(Numbers("local function f() if x > 0.3 then return end end").thresholds().size() == 1);
+  CHECK(Numbers("return { evaluate = function() return 3 * x / 2 end }").thresholds().size() == 1);
+  CHECK(Numbers("return { options = { share = { default = 0.3 } } }").thresholds().empty());
+  CHECK(Numbers("rows:evidence { most = 5 } name:short(28) math.floor(x + 0.5)").thresholds().empty());
+  each_source([](const std::string& path, const std::string& source) {
+    for (const Token& number : Numbers(source).thresholds())
+      FAIL_CHECK(path << ":" << number.line << ": " << number.text
+                      << " is neither in options nor in factors nor in constants");
+  });
+}
+
+TEST_CASE("rule style: a constant has a comment, and an option and a factor say where they come from") {
+  each_source([](const std::string& path, const std::string& source) {
+    for (std::size_t at = source.find("\nlocal constants = {\n"); at != source.npos;
+         at = source.npos) {
+      const std::string table = source.substr(at, source.find("\n}", at) - at);
+      std::size_t lines = 0, comments = 0;
+      for (std::size_t i = table.find("\n  "); i != table.npos; i = table.find("\n  ", i + 1)) ++lines;
+      for (std::size_t i = table.find("--"); i != table.npos; i = table.find("--", i + 1)) ++comments;
+      INFO(path);
+      CHECK(comments >= lines);
+    }
+  });
+  for (const Rule& rule : own_rules())
+    for (const auto& [name, option] : rule.options) {
+      INFO(rule.id, ", ", name);
+      CHECK(option.doc.size() > 10);
+      if (option.range) CHECK(option.range->source.size() > 10);
+    }
+}
+
+// A misspelled condition would hold never, or always.
+TEST_CASE("rule style: what advice asks for is a message, or is seen somewhere in the rule") {
+  std::size_t asked = 0;
+  each_source([&](const std::string& path, const std::string& source) {
+    const std::vector<Token> tokens = tokens_of(source);
+    std::set<std::string> known;  // whatever stands elsewhere in the rule
+    std::vector<Token> conditions;
+    bool in_condition = false;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const std::string& text = tokens[i].text;
+      if ((text == "when" || text == "unless") && i + 1 < tokens.size() && tokens[i + 1].text == "=")
+        in_condition = true;
+      else if (in_condition && text.front() == '"')
+        conditions.push_back({text.substr(1, text.size() - 2), tokens[i].line});
+      else if (in_condition && text != "=" && text != "{" && text != ",")
+        in_condition = false;
+      if (in_condition && i > 0 && text.front() == '"' && tokens[i - 1].text == "=")
+        in_condition = false;
+      else if (!in_condition)
+        known.insert(text.front() == '"' ? text.substr(1, text.size() - 2) : text);
+    }
+    for (const Token& c : conditions) {
+      ++asked;
+      INFO(path, ":", c.line, ": ", c.text);
+      CHECK(known.contains(c.text));
+    }
+  });
+  CHECK(asked > 200);
+}
