@@ -2,7 +2,7 @@
 std = "none"
 max_line_length = false
 read_globals = {
-  "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget", "rawlen", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
+  "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget", "rawlen", "require", "select", "setmetatable", "tonumber", "tostring", "type", "xpcall",
   math = { fields = { "abs", "acos", "asin", "atan", "ceil", "cos", "deg", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "modf", "pi", "rad", "sin", "sqrt", "tan", "tointeger", "type", "ult", } },
   string = { fields = { "byte", "char", "format", "glob", "len", "lower", "rep", "reverse", "short", "split", "starts_with", "sub", "upper", } },
   table = { fields = { "concat", "insert", "pack", "remove", "sort", "unpack", } },

@@ -19,7 +19,7 @@ constexpr std::array call_class_names{"other",   "sync",         "allocation", "
                                       "loading", "function",     "event"};
 
 // By PassRange, from forward on.
-constexpr std::array pass_names{"forward", "backward", "both"};
+constexpr std::array pass_keys{"forward", "backward", "both"};
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
@@ -88,7 +88,7 @@ Classes::Classes(BuiltIn) {
   no_steps_ = Patterns(strings((*ranges["no_step"].as_table())["match"]), "schemas/ranges.toml");
   for (std::size_t i = 0; i < passes_.size(); ++i)
     passes_[i] =
-        Patterns(strings((*(*ranges["pass"].as_table())[pass_names[i]].as_table())["match"]),
+        Patterns(strings((*(*ranges["pass"].as_table())[pass_keys[i]].as_table())["match"]),
                  "schemas/ranges.toml");
   read_each(ranges["form"], form_keys, "schemas/ranges.toml", forms_);
   evaluations_ = CapturingPatterns(strings(ranges["evaluation"]["match"]), "schemas/ranges.toml");

@@ -11,7 +11,7 @@ namespace {
 
 // Real programs nest a few dozen deep. Ignore deeper ranges, so that a report that never closes its
 // ranges costs no more than others.
-constexpr std::size_t most_open = 256;
+constexpr std::size_t most_open_ranges = 256;
 
 }  // namespace
 
@@ -92,7 +92,7 @@ const std::vector<Row>& OpenRanges::at(std::uint16_t thread, Ns at) {
     if (!wanted_[ranges.name[next_]]) continue;
     std::vector<Row>& open = open_[ranges.thread[next_]];
     close(open, ranges.start[next_]);
-    if (open.size() < most_open) open.push_back(next_);
+    if (open.size() < most_open_ranges) open.push_back(next_);
   }
   close(open_[thread], at);
   return open_[thread];

@@ -18,7 +18,7 @@ using Token = LaunchSequence::Token;
 constexpr std::size_t least_count = TurnSearch::least_count;
 // This share of the pieces between the ends has to be alike: every fourth step may save a
 // checkpoint.
-constexpr double least_alike = 0.7;
+constexpr double least_same = 0.7;
 // Cosines. Times vary with the data, and counts vary where a solver converges.
 constexpr double alike_cosine = 0.95;
 // A piece that contains the usual work and more, such as a checkpoint, is a repetition too...
@@ -144,7 +144,7 @@ class Search {
     const auto last = std::find(alike.rbegin(), alike.rend(), 1).base();
     if (first >= last) return std::nullopt;
     const auto count = static_cast<std::size_t>(last - first);
-    if (static_cast<double>(std::count(first, last, 1)) < least_alike * static_cast<double>(count))
+    if (static_cast<double>(std::count(first, last, 1)) < least_same * static_cast<double>(count))
       return std::nullopt;
     const auto skipped = static_cast<std::size_t>(first - alike.begin());
     cuts.assign(anchors.begin() + static_cast<std::ptrdiff_t>(skipped),

@@ -17,7 +17,7 @@ constexpr std::size_t most_launches = 200'000;
 constexpr double least_share = 0.1;
 // The same of a run.
 constexpr double least_run_share = 0.03;
-constexpr std::size_t most_name_letters = 28, most_layers = 200'000;
+constexpr std::size_t most_kernel_letters = 28, most_repeated_layers = 200'000;
 
 // "cutlass_80_tensorop_bf16_s16": what tells a kernel from others, without what all have.
 std::string short_name(std::string_view kernel) {
@@ -25,7 +25,7 @@ std::string short_name(std::string_view kernel) {
   if (const std::size_t at = kernel.find("cutlass_"); at != kernel.npos) kernel.remove_prefix(at);
   kernel = kernel.substr(0, kernel.find_first_of("(<"));
   if (const std::size_t at = kernel.rfind("::"); at != kernel.npos) kernel.remove_prefix(at + 2);
-  std::size_t letters = std::min(kernel.size(), most_name_letters);
+  std::size_t letters = std::min(kernel.size(), most_kernel_letters);
   while (letters > 0 && letters < kernel.size() && (kernel[letters] & 0xC0) == 0x80)
     --letters;  // not within a character of several bytes
   return std::string(kernel.substr(0, letters));
@@ -244,7 +244,7 @@ std::vector<LayerId> RepeatedLayers::made(const Pile& pile, std::size_t count, c
   const std::string noun = c.product && runs_models_ ? "layer" : "part";
   std::string what = "of " + short_name(t_.names[c.kernel]),
               stem = fmt::format("{} * {}", noun, what);
-  if (layers_.layers_.size() + count > most_layers) return {};
+  if (layers_.layers_.size() + count > most_repeated_layers) return {};
   const auto [it, is_new] = made_.try_emplace({pile.layer, count, c.kernels});
   if (is_new) named_layers_.clear();
   std::vector<LayerId>& made = it->second;

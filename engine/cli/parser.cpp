@@ -160,15 +160,15 @@ template <class Value>
 Option Parser::option(const std::string& names, Value& value, const std::string& help) {
   return Option(command_->add_option(names, value, help));
 }
-using Names = const std::string&;
-template Option Parser::option(Names, std::string&, Names);
-template Option Parser::option(Names, std::vector<std::string>&, Names);
-template Option Parser::option(Names, std::optional<std::string>&, Names);
-template Option Parser::option(Names, std::optional<int>&, Names);
-template Option Parser::option(Names, std::optional<std::int64_t>&, Names);
-template Option Parser::option(Names, std::int64_t&, Names);
-template Option Parser::option(Names, int&, Names);
-template Option Parser::option(Names, unsigned&, Names);
+using OptionNames = const std::string&;
+template Option Parser::option(OptionNames, std::string&, OptionNames);
+template Option Parser::option(OptionNames, std::vector<std::string>&, OptionNames);
+template Option Parser::option(OptionNames, std::optional<std::string>&, OptionNames);
+template Option Parser::option(OptionNames, std::optional<int>&, OptionNames);
+template Option Parser::option(OptionNames, std::optional<std::int64_t>&, OptionNames);
+template Option Parser::option(OptionNames, std::int64_t&, OptionNames);
+template Option Parser::option(OptionNames, int&, OptionNames);
+template Option Parser::option(OptionNames, unsigned&, OptionNames);
 
 void Parser::program(std::vector<std::string>& words, const std::string& help) {
   command_->add_option("PROGRAM", words, help);

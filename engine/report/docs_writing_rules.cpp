@@ -31,7 +31,8 @@ constexpr Field rule_fields[] = {
      "where the default comes from."},
     {"factors",
      "By name: `{ by, least, most, doc, source }`, the factors of forecasts. `doc` says what takes "
-     "`by` of the time, `source` which measurement or paper says so, and that it is between `least` "
+     "`by` of the time, `source` which measurement or paper says so, and that it is between "
+     "`least` "
      "and `most`. `gh-advise.toml` sets `by` as it sets an option, and the range moves along."},
     {"advice",
      "A list of pieces, the first fix first, see below. A finding carries those that fit it."},
@@ -82,8 +83,7 @@ constexpr Field finding_fields[] = {
      "replayed, saves enough for a warning even with the largest overhead that was ever "
      "measured."},
     {"confidence", "high if the trace shows it; medium or low if it is inferred."},
-    {"seen",
-     "What else was seen: `{ pageable = true }`. Pieces of advice ask for it."},
+    {"seen", "What else was seen: `{ pageable = true }`. Pieces of advice ask for it."},
     {"advice",
      "Instead of the rule's `advice`: a list of texts, or of tables of them by kind of program."},
     {"metrics", "A list of `{ name, value, unit, threshold }`."},
@@ -131,7 +131,8 @@ std::string kinds_section() {
   std::string s =
       "## Advice\n\nEach piece of a rule's `advice` begins with what to do in at most 60 letters, "
       "ended by \": \" or \". \": short reports print only that. It is a template as messages are. "
-      "`when` names what must be seen for a piece, `unless` what must not, since it shows that it is "
+      "`when` names what must be seen for a piece, `unless` what must not, since it shows that it "
+      "is "
       "done already or is no help here: one name or several, of the finding's message or of its "
       "`seen`. A finding may be about any program that uses CUDA, and "
       "advice names what its programmer can change. Where that differs, write it by kind:\n\n"
@@ -140,9 +141,9 @@ std::string kinds_section() {
       "  \"Read it only every few iterations.\",                     -- for any program\n"
       "  { when = \"full\", \"Send less: {peak:bytes} are in use.\" },  -- if that was seen\n"
       "  { unless = \"pinned\",\n"
-      "    pytorch = \"Pin the batches: DataLoader(pin_memory=True).\",\n"
-      "    numba = \"Pin what is uploaded: cuda.pinned_array, once.\",\n"
-      "    cuda = \"Pin what is uploaded: cudaHostAlloc, once.\" },   -- for all others\n"
+      "    pytorch = \"Pin the batches: `DataLoader(pin_memory=True)`.\",\n"
+      "    numba = \"Pin what is uploaded: `cuda.pinned_array`, once.\",\n"
+      "    cuda = \"Pin what is uploaded: `cudaHostAlloc`, once.\" },   -- for all others\n"
       "  { training = \"Or take a larger micro-batch.\" },           -- for training only\n"
       "}\n```\n\nThe text of the kind that fits best is printed: first the tool that recorded the "
       "report, then what runs the program, its task, its framework, its language, and `cuda` last. "
@@ -182,18 +183,19 @@ std::string writing_rules_page() {
       "# Writing rules\n\nA rule is one Lua file that returns a table. It runs in a sandbox, with "
       "limits on instructions, memory and time. It sees facts and selections of the trace, never "
       "rows in bulk. The [cookbook](rule-cookbook.md) has rules to copy.\n\n## The rule\n\n";
-  s += table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
-       kinds_section() +
-       "## A change\n\nA finding's `change` is a list of tables such as `{ scale = products, "
-       "factor = factors.fused }`: a verb with a selection, and for some verbs a factor of the "
-       "rule's `factors`, which `times` multiplies: `times = 1 / speedup`. Instead of a factor from "
-       "a source there may be computed numbers, `by`, `least` and `most`. The trace is replayed "
-       "with all changes made; `least` and `most` bound the factor, and so the range of the "
-       "forecast.\n\n" +
-       table("verb", change_verbs()) +
-       "## A test case\n\nTests are in ID.test.lua, next to the rule: a list of cases. `gh-advise "
-       "test DIR` runs them. The cases of one file share 100 s of processor time.\n\n" +
-       table("field", case_fields);
+  s +=
+      table("field", rule_fields) + "## A finding\n\n" + table("field", finding_fields) +
+      kinds_section() +
+      "## A change\n\nA finding's `change` is a list of tables such as `{ scale = products, "
+      "factor = factors.fused }`: a verb with a selection, and for some verbs a factor of the "
+      "rule's `factors`, which `times` multiplies: `times = 1 / speedup`. Instead of a factor from "
+      "a source there may be computed numbers, `by`, `least` and `most`. The trace is replayed "
+      "with all changes made; `least` and `most` bound the factor, and so the range of the "
+      "forecast.\n\n" +
+      table("verb", change_verbs()) +
+      "## A test case\n\nTests are in ID.test.lua, next to the rule: a list of cases. `gh-advise "
+      "test DIR` runs them. The cases of one file share 100 s of processor time.\n\n" +
+      table("field", case_fields);
   s += "A literal trace, times in microseconds:\n\n```lua\n";
   // The engine's own description of it.
   s += std::string(literal_trace_example()) +

@@ -1,5 +1,5 @@
-// Sentences of rules and findings as HTML: code, between backticks, in monospace, and the names of frameworks' APIs as
-// links to their documentation (schemas/links.toml).
+// Sentences of rules and findings as HTML: code, between backticks, in monospace, and the names of
+// frameworks' APIs as links to their documentation (schemas/links.toml).
 #pragma once
 #include <string>
 #include <string_view>

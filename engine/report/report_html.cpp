@@ -17,7 +17,7 @@ namespace {
 
 // A page of any report stays below 2 MB, so that it can be sent by mail. The next smaller allowance
 // is taken where one does not do.
-constexpr std::size_t most_bytes = 1'950'000;
+constexpr std::size_t most_page_bytes = 1'950'000;
 constexpr Allowance allowances[] = {{30'000, 40, 2'000, 8'000, 800, 64, 200, 1'000},
                                     {8'000, 20, 600, 4'000, 400, 32, 100, 500},
                                     {1'500, 8, 250, 1'000, 100, 16, 30, 200},
@@ -141,7 +141,7 @@ std::string render_html(const Analysis& a, const Report& report, const std::vect
   std::string page;
   for (const Allowance& allowed : allowances) {
     page = html_of({a, report, rules, layers, allowed});
-    if (page.size() <= most_bytes) break;
+    if (page.size() <= most_page_bytes) break;
   }
   return page;
 }

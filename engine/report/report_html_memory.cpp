@@ -20,7 +20,7 @@ constexpr double curve_width = 1000, curve_height = 200, curve_top = 6;
 constexpr double near_the_end = 0.5;
 constexpr std::size_t most_curves = 8, most_steps_drawn = 60;
 
-std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string amount_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 class Curve {
  public:
@@ -41,7 +41,7 @@ class Curve {
         "class=most>{1}</span><span class=least>0 B</span><svg viewBox=\"0 0 {2} {3}\" "
         "preserveAspectRatio=none role=img aria-label=\"{0}\">{4}</svg><span "
         "class=from>{5}</span><span class=to>{6}</span></div>{7}</figure>\n",
-        escaped(caption), size_text(most_), curve_width, curve_height, drawn(),
+        escaped(caption), amount_text(most_), curve_width, curve_height, drawn(),
         seconds(m_.window.start), seconds(m_.window.end), legend_html());
   }
 
@@ -108,10 +108,10 @@ class Curve {
 std::string caption_of(const LayersMemory& memory, const std::string& device) {
   const MemoryTimeline& m = memory.timeline;
   std::string text = fmt::format("{}: at most {} in use, at {}", device,
-                                 size_text(m.peak.live_bytes), seconds(m.peak.at));
+                                 amount_text(m.peak.live_bytes), seconds(m.peak.at));
   if (m.has_unused && m.peak.reserved_bytes >= 0)
-    text += fmt::format("; {} reserved then", size_text(m.peak.reserved_bytes));
-  if (m.device_bytes > 0) text += fmt::format("; the GPU has {}", size_text(m.device_bytes));
+    text += fmt::format("; {} reserved then", amount_text(m.peak.reserved_bytes));
+  if (m.device_bytes > 0) text += fmt::format("; the GPU has {}", amount_text(m.device_bytes));
   return text;
 }
 

@@ -75,7 +75,8 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
   std::string out = paint.bold(rule.id) + ": " + rule.title + '\n';
   out += fmt::format("category {}, since {}, from {}\n", rule.category, rule.since, rule.path);
   const auto part = [&](const char* title, const std::string& text) {
-    out += fmt::format("\n{}\n  {}\n", paint.bold(title), wrapped(printable(plain_sentence(text)), style.width, 2));
+    out += fmt::format("\n{}\n  {}\n", paint.bold(title),
+                       wrapped(printable(plain_sentence(text)), style.width, 2));
   };
   part("What it does", rule.what);
   part("Why it matters", rule.why);

@@ -81,7 +81,8 @@ void push_factor(lua_State* lua, const RuleOption& option, double by) {
   const double longest = std::max({1.0, by, option.range->most});
   lua_newtable(lua);
   for (const auto& [key, value] :
-       {std::pair("by", by), {"least", std::min(by, option.range->least * times)},
+       {std::pair("by", by),
+        {"least", std::min(by, option.range->least * times)},
         {"most", std::max(by, std::min(longest, option.range->most * times))}}) {
     lua_pushnumber(lua, value);
     lua_setfield(lua, -2, key);

@@ -38,7 +38,7 @@ Unit parse_unit(const std::string& name, const std::string& where) {
   return it->second;
 }
 
-std::string short_fix(const Finding& finding) {
+std::string short_fix(const Said& finding) {
   if (finding.advice.empty()) return "";
   const std::string& text = finding.advice.front();
   std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
@@ -60,7 +60,7 @@ std::string marked_short_fix(const Said& finding) {
   return fix;  // it ends within code
 }
 
-std::string fingerprint(const Finding& finding) {
+std::string fingerprint(const Said& finding) {
   return digest(finding.rule + '\n' + finding.subject);
 }
 

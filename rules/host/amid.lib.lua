@@ -4,7 +4,7 @@ local constants = {
   far = 10, -- median distances, beyond which a loop ends
 }
 
-return function(trace, rows, others)
+return function(_, rows, others)
   local gaps = others:gaps { "device" }
   return rows:where { inside = gaps:where { max_ns = constants.far * (gaps:median "duration_ns" or 0) } }
 end

@@ -90,6 +90,20 @@ TEST_CASE(
     CHECK_MESSAGE(of_rules.contains(entry.path().filename()), entry.path(), " is no rule's page");
 }
 
+TEST_CASE("docs: the files that architecture.md sends to exist") {
+  const std::string page = read_file(fs::path(GH_SOURCE_DIR) / "docs/architecture.md"),
+                    table = page.substr(page.find("## Where to change what"));
+  // A name without a folder stands beside the one before it. Capitals are placeholders.
+  static const std::regex file(R"(`((?:[a-z_]+/)*)([a-z_]+\.(?:cpp|hpp|toml|py|json))`)");
+  std::string folder;
+  std::size_t count = 0;
+  for (std::sregex_iterator it(table.begin(), table.end(), file), end; it != end; ++it, ++count) {
+    if ((*it)[1].length() > 0) folder = (*it)[1];
+    CHECK_MESSAGE(fs::exists(fs::path(GH_SOURCE_DIR) / (folder + (*it)[2].str())), it->str());
+  }
+  CHECK(count > 40);
+}
+
 TEST_CASE("docs: relative links lead to files, and every page is linked") {
   std::set<fs::path> linked;
   for (const fs::path& page : all_pages())

@@ -403,6 +403,10 @@ TEST_CASE("binding: members of a message wait for the one that comes last") {
   CHECK(answer(trace,
                "local w = trace:ops { class = 'collective' }:waits() return #w .. ' ' .. "
                "w[1].wait_ns .. ' ' .. w[2].wait_ns") == "2 80000 0");
+  CHECK(answer(trace,
+               "local c = trace:ops { class = 'collective' } local last = c:last { 'meeting' } "
+               "return last:count() .. ' ' .. last:sum 'start_ns' .. ' ' .. c:ahead_of(last, { "
+               "'meeting' }):sum 'duration_ns'") == "1 90000 80000");
   // Two pairs that never meet are not a group of four devices.
   std::string pairs;
   for (const int rank : {0, 1, 2, 3})
@@ -644,22 +648,27 @@ TEST_CASE("binding: what the host did for most of its idle time has a name") {
 
 namespace {
 
-// One letter an operation of 10 us, on one stream; a capital letter is a copy on the device. '|'
-// ends a step.
-std::string letters(const std::string& order, const char* more = "") {
-  std::string ops, ranges;
-  int at = 0, begin = 0, step = 0;
+// One letter an operation of 10 us on one stream; 's' is a memset.
+std::string letters(const std::string& order, int at = 0) {
+  std::string ops;
   for (const char kind : order) {
-    if (kind == '|') {
-      ranges += fmt::format("{{ {}, {}, 'step {}' }}, ", begin, at, ++step);
-      begin = at;
-      continue;
-    }
     const std::string what = kind == 's' ? "set = true" : fmt::format("kernel = '{}'", kind);
-    ops += fmt::format("{{ {}, {}, {} {} }}, ", at, at + 10, what, more);
+    ops += fmt::format("{{ {}, {}, {} }}, ", at, at + 10, what);
     at += 10;
   }
-  return "{ ranges = { " + ranges + " }, ops = { " + ops + " } }";
+  return ops;
+}
+
+std::string trace_of(const std::string& order) { return "{ ops = { " + letters(order) + " } }"; }
+
+// Five steps that each have these operations.
+std::string steps_of(const std::string& order) {
+  const std::size_t every = 10 * order.size() + 10;
+  return fmt::format(
+      "{{ repeats = {{ times = 6, every = {} }}, ranges = {{ {{ 0, {}, 'step {{n}}' }} }}, ops = "
+      "{{ "
+      "{} }} }}",
+      every, every - 1, letters(order, 5));
 }
 
 const std::string by_letter =
@@ -670,21 +679,22 @@ const std::string by_letter =
 
 TEST_CASE("binding: a sequence is matched run by run") {
   const auto found = [](const std::string& order, const std::string& sequence) {
-    return answer(letters(order), by_letter + "local m = trace:match { " + sequence +
-                                      " } local s = m.count .. ':' for _, of in ipairs(m) do s = s "
-                                      ".. ' ' .. of:count() end return s");
+    return answer(trace_of(order),
+                  by_letter + "local m = trace:match { " + sequence +
+                      " } local s = m.count .. ':' for _, of in ipairs(m) do s = s "
+                      ".. ' ' .. of:count() end return s");
   };
   CHECK(found("abxaabx", "a, b") == "2: 3 2");
   CHECK(found("abxaxb", "a, b") == "1: 1 1");
   CHECK(found("abxaabxaaab", "{ of = a, least = 2, most = 2 }, b") == "1: 2 1");  // not the three
   CHECK(found("acbxab", "a, { of = c, least = 0 }, b") == "2: 2 1 2");
-  CHECK(found("aababa", "a, b, a") == "1: 3 1 1");  // no operation is in two
+  CHECK(found("aababa", "a, b, a") == "1: 2 1 1");  // no operation is in two
   CHECK(found("abxaab", "a, b, 'end'") == "1: 2 1 0");
   CHECK(found("asbxab", "a, b, skip = trace:ops { kind = 'set' }") == "2: 2 2");
   CHECK(found("axxbxab", "a, b, skip = 'others'") == "2: 2 2");
   CHECK(found("xyz", "a, b") == "0: 0 0");
-  CHECK(answer(letters("xaabx"), by_letter + "local s = trace:match { a, b }.sequences return "
-                                             "s:sum 'duration_ns' .. ' ' .. s:ops():count()") ==
+  CHECK(answer(trace_of("xaabx"), by_letter + "local s = trace:match { a, b }.sequences return "
+                                              "s:sum 'duration_ns' .. ' ' .. s:ops():count()") ==
         "30000 1");
 }
 
@@ -704,8 +714,8 @@ TEST_CASE("binding: sequences are those of a stream, a device or a thread") {
 
 TEST_CASE("binding: what a sequence cannot be is refused") {
   const auto refused = [](const std::string& sequence) {
-    return answer(letters("ab"), by_letter + "local ok, why = pcall(function() trace:match { " +
-                                     sequence + " } end) return why");
+    return answer(trace_of("ab"), by_letter + "local ok, why = pcall(function() trace:match { " +
+                                      sequence + " } end) return why");
   };
   CHECK(refused("").find("at least one operation") != std::string::npos);
   CHECK(refused("{ of = a, least = 0 }").find("at least one operation") != std::string::npos);
@@ -719,7 +729,7 @@ TEST_CASE("binding: what a sequence cannot be is refused") {
 TEST_CASE("binding: a search for sequences that could take forever ends with the rule's budget") {
   // Every second operation begins a sequence that fails only at the very end.
   std::string ops;
-  for (int i = 0; i < 20000; ++i)
+  for (int i = 0; i < 40000; ++i)
     ops += fmt::format("{{ {}, {}, kernel = '{}' }},", 2 * i, 2 * i + 1, i % 2 == 0 ? 'a' : 'b');
   const Rule rule = load_rule(
       "return { id = 'asks', category = 'tests', title = 'Asks', since = '0.1', messages = { m = "
@@ -755,29 +765,27 @@ TEST_CASE("binding: rows are alike, or pair, by their fields") {
 }
 
 TEST_CASE("binding: marks divide each step into phases") {
-  const std::string trace = letters("xaxbxbx|xaxx|xbxaxbx|");
-  const auto says = [&](const std::string& question) {
-    return answer(trace,
-                  "local x, b = trace:ops { name = 'x' }, trace:ops { name = 'b' } local p "
-                  "= x:phases(b" +
-                      question +
-                      ") local s = p.before:count() .. ':' for _, of in "
-                      "ipairs(p) do s = s .. ' ' .. of:count() end return s");
+  const auto says = [](const std::string& marks) {
+    return answer(steps_of("xaxbxbx"),
+                  by_letter + "local p = trace:ops { name = 'x' }:phases(" + marks +
+                      ") local s = p.before:count() .. ':' for _, of in ipairs(p) do s = s .. ' ' "
+                      ".. of:count() end return s");
   };
-  // The second step has no mark.
-  CHECK(says("") == "3: 3 2");
-  CHECK(says(", 1") == "3: 5");
-  CHECK(answer(trace,
-               "local p = trace:ops { name = 'a' }:phases(trace:ops { name = 'none' }) "
-               "return p.before:count() .. ' ' .. #p .. ' ' .. p[1]:count()") == "0 1 0");
+  CHECK(says("b") == "10: 5 5");
+  CHECK(says("b, 1") == "10: 10");
+  CHECK(says("c") == "0: 0");  // no step has such a mark
 }
 
 TEST_CASE("binding: gaps lie between operations that are alike") {
-  const std::string trace = letters("axxabxab|abxxxa|");
-  CHECK(answer(trace, by_letter + "local g = a:gaps { 'step' } return g:count() .. ' ' .. g:sum "
-                                  "'duration_ns' .. ' ' .. g:ops():count()") == "3 90000 3");
-  CHECK(answer(trace, by_letter + "return a:gaps {}:median 'duration_ns'") == "20000");
-  CHECK(answer(trace, by_letter + "return a:gaps { 'step' }:sum 'op_ns'") == "30000");
+  const auto says = [](const std::string& question) {
+    return answer(steps_of("axxabxa"), by_letter + "return a:gaps" + question);
+  };
+  CHECK(says(" { 'step' }:count()") == "10");
+  CHECK(says(" {}:count()") == "14");
+  CHECK(says(" { 'step' }:sum 'duration_ns'") == "200000");
+  CHECK(says(" { 'step' }:sum 'op_ns'") == "100000");
+  CHECK(says(" { 'step' }:ops():count()") == "10");
+  // The first lasts beyond the second.
   CHECK(answer("{ ops = { { 0, 50, kernel = 'a' }, { 10, 20, kernel = 'a', stream = 8 }, { 60, 70, "
                "kernel = 'a' } } }",
                by_letter + "return a:gaps {}:sum 'duration_ns'") == "10000");

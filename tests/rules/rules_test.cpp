@@ -456,10 +456,12 @@ Rule rule_with_factor(const std::string& factor, const std::string& advice = "")
       "factors = { left = " +
           factor + " }, advice = { " + advice +
           " }, messages = { plain = 'Something is so.', other = 'It is so.' }, doc = { what = 'a', "
-          "why = 'b', fix = 'c', wrong = 'd' }, evaluate = function(trace, options, factors) local f "
+          "why = 'b', fix = 'c', wrong = 'd' }, evaluate = function(trace, options, factors) local "
+          "f "
           "= factors.left return { { subject = 'it', message = 'plain', data = { by = "
           "string.format('%.2f %.2f %.2f', f.by, f.least, f.most) }, seen = { lots = true, few = "
-          "false }, recoverable_ns = 1, change = { { scale = trace:ops(), factor = f, times = 1 / 2 } "
+          "false }, recoverable_ns = 1, change = { { scale = trace:ops(), factor = f, times = 1 / "
+          "2 } "
           "} } } end }",
       "a-rule.lua");
 }

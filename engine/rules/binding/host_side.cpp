@@ -167,7 +167,8 @@ std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
   }
   if (matters(seen.waited_ns, seen.scheduled_ns) && seen.waker != no_index) {
     text += fmt::format(
-        " For {} of that time the launching thread waited, and '`{}`' was running before most waits "
+        " For {} of that time the launching thread waited, and '`{}`' was running before most "
+        "waits "
         "ended.",
         percent(seen.waited_ns, seen.scheduled_ns), t.thread_label(seen.waker));
   }
