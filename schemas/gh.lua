@@ -147,6 +147,12 @@ function trace:residency(arguments) end
 ---@return any
 function trace:relayed(arguments) end
 
+--- Sequences of operations, one right after the other on a stream (or `by = "device"`, in order of start; or `by = "thread"`, in order of launch). An element is a selection, or `{ of = selection, least = 1, most }`, and stands for a run of its operations, as long as it is; "end", as the last, means that nothing follows. Passes over the operations of `skip`; with `skip = "others"` over all that no element names. Returns, by the element's place, the operations that it took in all sequences; how many sequences there are; and the sequences themselves, for verbs that take rows. No operation is in two.
+--- ({ element, ..., by = "stream", skip? }) -> { element, ..., count, sequences }
+---@param arguments any
+---@return any
+function trace:match(arguments) end
+
 --- Runs of operations on one stream around each operation of `centre`, passing only operations of `through`, up to an operation of `edge` on either side within `most`. Each run has to contain one operation of each selection in `with`. Returns the runs, all operations in them, and the edges.
 --- ({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges
 ---@param arguments any
@@ -182,21 +188,6 @@ function trace:sampled_fraction(arguments) end
 ---@return table
 function trace:late_devices() end
 
---- The all-reduces and reduce-scatters of backward phases, in steps in which every phase reduces the same gradients: `phases`, the usual number in a step; `early`, the collectives of all phases except the last, and `bytes`, how much they reduce (0 if unknown); `last`, those of the last phase; `copies`, which moved the data of the early ones into buffers and back. Phases are separated by losses, and an optimizer ends a step. With fewer than two phases `early` is empty.
---- () -> { phases, early, last, copies, bytes }
----@return any
-function trace:reduced_gradients() end
-
---- All-gathers of weights that are sharded over ranks, from `steps` in which blocks are gathered one after the other before anything is scattered: `all` of them; `late`, those that began only when the work before them had ended, although the previous gather was done well before (not counting the optimizer in between), and `held_up`, the reduce-scatters between that work and a late gather, which the next block could have hidden; `again`, those of backward that gather the same weights as before it; `scattered`, the reduce-scatters; and `bytes`, how much one step gathers before backward, over all ranks (0 if unknown).
---- () -> { steps, all, late, held_up, again, scattered, bytes }
----@return any
-function trace:gathered_weights() end
-
---- Broadcasts in steps before the loss, and the copies on the device that follow them directly: buffers that were sent together are put back one by one.
---- () -> broadcasts, copies
----@return any
-function trace:broadcast_buffers() end
-
 --- For each process that uses several GPUs: how many; how long they were busy in total, and for how long two or more were busy at once; their idle time during nearly all of which another one works; and the copies between them.
 --- () -> list of { devices, busy_ns, together_ns, idle, copies }
 ---@return table
@@ -207,34 +198,70 @@ function trace:devices_in_turn() end
 ---@return table
 function trace:stream_turns() end
 
---- For messages and collectives whose members are all in the report, by device: how long those of the selection waited, with no compute at the same time, until the last member arrived, and which ones did. `together`: how many devices meet each other, directly or through others.
---- () -> list of { device, wait_ns, together, rows }
----@return table
-function selection:waits() end
-
---- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time), launched_in (by a call within these ranges) a selection.
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
 --- (filter) -> selection
 ---@param filter any
 ---@return gh.Selection
 function selection:where(filter) end
+
+--- The rows with whose values of these fields the other has at least `least` rows: gathers:alike(gathers, { "device", "step", "stream" }, 2) are those that are not alone on their stream in their step.
+--- (other, fields, least = 1) -> selection
+---@param other any
+---@param fields any
+---@param least? any
+---@return gh.Selection
+function selection:alike(other, fields, least) end
+
+--- The rows to each of which belongs one of the other's with the same values of these fields, in order of time; and these others. Without `bytes` among the fields they pair by number.
+--- (other, fields) -> selection, others
+---@param other any
+---@param fields any
+---@return gh.Selection
+function selection:pair(other, fields) end
+
+--- The rows of each step by phase: those that begin before the first of the step's marks on their device, then by its place those from each mark to the next; the last of `most` takes the rest. Leaves out steps without a mark.
+--- (marks, most = 64) -> { before, phase, ... }
+---@param marks any
+---@param most? any
+---@return any
+function selection:phases(marks, most) end
+
+--- The time between operations, or pieces of idle time, with equal values of these fields: from the end of one, and of all before it, to the start of the next.
+--- (fields) -> selection
+---@param fields any
+---@return gh.Selection
+function selection:gaps(fields) end
+
+--- The time by which each operation begins ahead of the other's with equal values of these fields, the first of several.
+--- (other, fields) -> selection
+---@param other any
+---@param fields any
+---@return gh.Selection
+function selection:ahead_of(other, fields) end
+
+--- Of the rows with equal values of these fields the one that begins last: collectives:last { "meeting" } are those for which the other ranks waited.
+--- (fields) -> selection
+---@param fields any
+---@return gh.Selection
+function selection:last(fields) end
+
+--- The operation that each stands for: the one after a gap, the first of a sequence or run, the centre of a chain.
+--- () -> selection
+---@return gh.Selection
+function selection:ops() end
+
+--- The rows for which test(row) is true. A row is a table of the columns: fields by name, and for `column = selection` the time of the row in which one of that selection runs on its device: gaps:keep({ "op_ns", busy = kernels }, function(gap) return gap.busy > gap.op_ns end). Rows come in order of time, gaps and the like stream by stream. Costs about 10 instructions a row and column, and what the test takes.
+--- (columns, test) -> selection
+---@param columns any
+---@param test any
+---@return gh.Selection
+function selection:keep(columns, test) end
 
 --- The operations next to one of the other's on their stream, with only such operations and memsets in between: the casts before a product.
 --- (other) -> selection
 ---@param other any
 ---@return gh.Selection
 function selection:beside(other) end
-
---- The concatenations that append to stored keys and values: two in a row right before each of the readers (fused attention), which in total take at least as long as all operations except these and the readers, so that nothing can have computed in that time what they join. Empty if there are none; rest_ns is the time of those other operations.
---- (readers) -> selection, rest_ns
----@param readers any
----@return gh.Selection
-function selection:kept_for(readers) end
-
---- The operations or idle times of a device that lie inside a loop of the other's: between two consecutive ones that are at most ten times the median distance apart.
---- (other) -> selection
----@param other any
----@return gh.Selection
-function selection:amid(other) end
 
 --- The operations that come first in their step, up to a share of them: of what each of four micro-batches does, a quarter belongs to the first.
 --- (share) -> selection
@@ -326,6 +353,11 @@ function selection:exposed(other, fraction) end
 --- () -> number
 ---@return any
 function selection:quarters() end
+
+--- Whether such rows begin in three quarters or more, see selection:quarters: without steps, what does not may be the program's start.
+--- () -> boolean
+---@return any
+function selection:throughout() end
 
 --- The rows of either.
 --- (other) -> selection
@@ -419,8 +451,52 @@ function string.split(text, separator) end
 ---@return any
 function string.starts_with(text, prefix) end
 
+--- One of the program's libraries, which its own rules share: see below. There are no others.
+--- (name) -> function
+---@param name any
+---@return any
+function require(name) end
+
 --- The longest rows as evidence for a finding, the worst first.
 --- ({ most = 5, note = "" }?) -> list
 ---@param arguments? any
 ---@return table
 function selection:evidence(arguments) end
+
+--- As the library.
+--- () -> { phases, early, last, copies, bytes }
+---@deprecated use require "reduced_gradients"
+---@return any
+function trace:reduced_gradients() end
+
+--- As the library.
+--- () -> { steps, all, late, held_up, again, scattered, bytes }
+---@deprecated use require "gathered_weights"
+---@return any
+function trace:gathered_weights() end
+
+--- As the library.
+--- () -> broadcasts, copies
+---@deprecated use require "broadcast_buffers"
+---@return any
+function trace:broadcast_buffers() end
+
+--- As the library.
+--- (readers) -> selection, rest_ns
+---@deprecated use require "kept_for"
+---@param readers any
+---@return gh.Selection
+function selection:kept_for(readers) end
+
+--- As the library.
+--- (other) -> selection
+---@deprecated use require "amid"
+---@param other any
+---@return gh.Selection
+function selection:amid(other) end
+
+--- As the library.
+--- () -> list of { device, wait_ns, together, rows }
+---@deprecated use require "waits"
+---@return table
+function selection:waits() end

@@ -176,6 +176,8 @@ std::vector<SentencePart> sentence_parts(std::string_view text) {
   return parts;
 }
 
+std::string as_code(const std::string& text) { return text.empty() ? "" : '`' + text + '`'; }
+
 std::string plain_sentence(std::string_view text) {
   std::string plain;
   for (const SentencePart& part : sentence_parts(text)) plain += part.text;

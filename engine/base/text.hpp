@@ -38,6 +38,8 @@ struct SentencePart {
 };
 /// The parts of a sentence, without the backticks around code. One that is not closed is a letter.
 std::vector<SentencePart> sentence_parts(std::string_view text);
+/// "`text`"; "" of nothing.
+std::string as_code(const std::string& text);
 /// The sentence without the backticks around code: only the page shows what is code.
 std::string plain_sentence(std::string_view text);
 /// `text`, whose plain sentence contains that of `marked`, with the backticks of `marked`.

@@ -47,11 +47,12 @@ std::string account_title(const UnitWords& unit) {
 
 std::vector<AccountLine> account_lines(const Analysis& a, const StepTime& step) {
   if (a.total_ns() == 0) return {};
-  const double all_ns = step.total_ns(a), steps = static_cast<double>(a.step_count());
+  const CauseTimes causes = cause_times(a, step);
+  const double all_ns = sum_of(causes), steps = static_cast<double>(a.step_count());
   std::vector<AccountLine> lines;
   double small_ns = 0;
   std::size_t small_count = 0;
-  for (const CauseTime& c : cause_times(a, step)) {
+  for (const CauseTime& c : causes) {
     if (c.ns >= least_account_share * all_ns) {
       lines.push_back({c.cause, cause_label(c.cause), c.ns / steps, c.ns / all_ns});
     } else if (c.ns > 0) {

@@ -66,12 +66,6 @@ CiReport summary_of(const Fleet& fleet, const std::string& name) {
   return summary;
 }
 
-// Of a finding in a comparison, which has no plan: "saves at most 12.3 ms a step (8 %)".
-std::string saves_of(const Finding& f, const UnitWords& unit) {
-  const std::string saving = saving_text(f, f.recoverable_ns, unit);
-  return saving.empty() ? "" : fmt::format("{} ({})", saving, percent(f.recoverable_fraction));
-}
-
 // The worst outcome of a rule over several reports counts.
 void worsen(RuleOutcome& outcome, RuleOutcome::State state, const std::string& reason) {
   if (state <= outcome.state) return;
@@ -85,7 +79,7 @@ void CiResult::add(const Analysis& analysis, const Report& report,
                    std::optional<Severity> fail_on) {
   for (const Finding& f : report.findings)
     findings.push_back({f, analysis.trace.path, std::nullopt, fail_on && f.severity >= *fail_on,
-                        saves_text(f, report)});
+                        analysis.words()});
   reports.push_back(summary_of(analysis, report));
   for (const Rule& rule : rules) outcomes[rule.id];
   for (const NotChecked& n : report.not_checked)
@@ -108,13 +102,13 @@ CiResult ci_result(const Comparison& c, const std::vector<Capture>& after,
   if (c.verdict != Verdict::cannot_tell) {
     for (const BudgetResult& b : c.budgets) {
       if (b.state == BudgetResult::State::broken)
-        r.findings.push_back({finding_of(b), report, FindingState::fresh, b.fails});
+        r.findings.push_back({finding_of(b), report, FindingState::fresh, b.fails, c.unit});
       else if (b.state != BudgetResult::State::unknown)
         r.kept_budgets.push_back(b.budget.fact);
     }
     for (const FindingChange& f : c.findings)
       if (f.present || f.change == FindingState::gone)
-        r.findings.push_back({f.finding, report, f.change, f.fails, saves_of(f.finding, c.unit)});
+        r.findings.push_back({f.finding, report, f.change, f.fails, c.unit});
   }
   for (const Capture& capture : after)
     for (const auto& [id, outcome] : capture.rules) {
@@ -132,9 +126,8 @@ CiResult fleet_ci_result(const Fleet& fleet, const std::vector<Rule>& rules,
   for (const Rule& r : rules) result.outcomes[r.id];
   for (const FleetFinding& f : fleet.findings)
     if (!f.suppressed)
-      result.findings.push_back({f.finding, name, std::nullopt,
-                                 fail_on && f.finding.severity >= *fail_on,
-                                 fleet_saves_text(fleet, f.finding)});
+      result.findings.push_back(
+          {f.finding, name, std::nullopt, fail_on && f.finding.severity >= *fail_on, fleet.unit});
   result.reports.push_back(summary_of(fleet, name));
   return result;
 }

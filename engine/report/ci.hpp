@@ -19,7 +19,7 @@ struct CiFinding {
   std::string report;                  ///< path of the report that shows it
   std::optional<FindingState> change;  ///< if it was compared with a baseline
   bool fails = false;
-  std::string saves = {};  ///< what its fix saves, in the words of the document; or ""
+  UnitWords unit = {};  ///< the report's word for a step
 };
 
 /// A report that was checked.

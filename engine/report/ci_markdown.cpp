@@ -15,10 +15,11 @@ constexpr std::size_t most_findings_shown = 10, most_message_shown = 300, most_f
 // "**error** `unfused-norm`: TITLE, saves about 5.6 ms a step (12 %). MESSAGE *Fix:* ADVICE"
 std::string finding_line(const CiFinding& f) {
   const char* severity = name_of(f.finding.severity);
-  std::string line = fmt::format(
-      "{} `{}`: {}{}. {}", f.fails ? fmt::format("**{}**", severity) : severity, f.finding.rule,
-      markdown_text(f.finding.title), f.saves.empty() ? "" : ", " + f.saves,
-      markdown_text(sentence(shortened(f.finding.message, most_message_shown))));
+  const std::string worth = ci_worth_text(f);
+  std::string line =
+      fmt::format("{} `{}`: {}{}. {}", f.fails ? fmt::format("**{}**", severity) : severity,
+                  f.finding.rule, markdown_text(f.finding.title), worth.empty() ? "" : ", " + worth,
+                  markdown_text(sentence(shortened(f.finding.message, most_message_shown))));
   if (!f.finding.advice.empty())
     line += fmt::format(
         " *Fix:* {}", markdown_text(sentence(shortened(f.finding.advice.front(), most_fix_shown))));

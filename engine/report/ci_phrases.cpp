@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "report/phrases.hpp"
+
 namespace gh {
 namespace {
 
@@ -36,11 +38,18 @@ SourceLine place_of(const CiFinding& f) {
 
 bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingState::gone; }
 
+std::string ci_worth_text(const CiFinding& shown) {
+  const Finding& f = shown.finding;
+  const std::string saving = saving_text(f, f.recoverable_ns, shown.unit);
+  return saving.empty() ? "" : fmt::format("{} ({})", saving, percent(f.recoverable_fraction));
+}
+
 std::string full_text(const CiFinding& f) {
   if (!is_present(f)) return fmt::format("{}{}.", change_prefix(f), f.finding.title);
+  const std::string worth = ci_worth_text(f);
   std::string text =
-      fmt::format("{}{}{}. {}", change_prefix(f), f.finding.title,
-                  f.saves.empty() ? "" : ", " + f.saves, sentence(f.finding.message));
+      fmt::format("{}{}{} {}", change_prefix(f), f.finding.title,
+                  worth.empty() ? "." : fmt::format(", {}.", worth), sentence(f.finding.message));
   if (!f.finding.advice.empty()) text += " Fix: " + sentence(f.finding.advice.front());
   return text;
 }

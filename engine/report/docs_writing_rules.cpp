@@ -44,8 +44,8 @@ constexpr Field rule_fields[] = {
      "step\", `{a_step}` \"a step\", `{unit}` \"step\" and `{units}` \"steps\", with the name that "
      "the program's unit "
      "has (fact unit.name), or what fits a whole window. `{x:# copy|# copies}` has the words for "
-     "one and for any other number, which replaces `#`. Code stands between backticks: the page "
-     "shows it as such, and the other formats leave the backticks out."},
+     "one and for any other number, which replaces `#`. Code stands between backticks: only "
+     "the page shows it so, other formats leave the backticks out."},
     {"headlines",
      "By the same names, the titles of findings: what this recording shows, in about 70 letters, "
      "without a full stop. Templates as in `messages`, except `{each_step}`. A finding whose "

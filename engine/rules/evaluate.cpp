@@ -49,8 +49,7 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
   if (missing == rule.needs.end()) return std::nullopt;
   const Availability& have = trace.availability(*missing);
   return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
-                    have.record_with, true,
-                    have.record_with.empty() ? "" : '`' + have.record_with + '`'};
+                    have.record_with, true, as_code(have.record_with)};
 }
 
 // Verbs charge for the rows that they scan, so the same rule needs a larger budget on a long

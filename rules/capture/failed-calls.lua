@@ -1,4 +1,4 @@
--- Results with advice of their own.
+-- Results that have separate advice.
 local known = {
   "cudaErrorMemoryAllocation",
   "cudaErrorUnsupportedPtxVersion",
@@ -20,7 +20,7 @@ return {
   warning_at = 2,  -- never by what it is worth
   needs = { "calls" },
   options = {
-    most = { default = 20, unit = "count", doc = "Calls with a result of their own that are reported at most. Chosen: later failures mostly follow from the first." },
+    most = { default = 20, unit = "count", doc = "How many calls with different results are reported at most. Chosen: later failures mostly follow from the first." },
   },
   messages = {
     fatal = "`{call}` returned `{result}`{means}, {times}: after that the GPU does nothing for this process.",

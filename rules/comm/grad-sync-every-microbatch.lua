@@ -1,12 +1,10 @@
-local held_whole = "Reduce only the last micro-batch: `model.no_sync()` around forward and backward of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are then held whole until the last: check that they fit."
-
 -- A piece of advice, with what holds however gradients are reduced.
 local function once(piece)
   piece.megatron = "Reduce once a step: leave `no_sync_func` set to the model's `no_sync` (the default with its own schedules)."
   piece.deepspeed = "Reduce only when accumulation ends: set `gradient_accumulation_steps` in the configuration, and ZeRO stage 0 or 1, since stage 2 has to scatter each micro-batch's gradients."
   piece.lightning = "Let the trainer accumulate: `Trainer(accumulate_grad_batches={phases})`; with manual optimization `fabric.no_backward_sync(model)` around all micro-batches but the last."
   piece.accelerate = "Let Accelerate accumulate: `accelerator.accumulate(model)` around each micro-batch, with `gradient_accumulation_steps={phases}`."
-  piece.fsdp = held_whole
+  piece.fsdp = "Reduce only the last micro-batch: `model.no_sync()` around forward and backward of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are then held whole until the last: check that they fit."
   piece.cuda = "Reduce once, after the last micro-batch: sum gradients locally until then."
   return piece
 end
@@ -34,7 +32,7 @@ return {
     wrong = "FSDP and ZeRO-2 scatter each micro-batch's gradients to avoid holding them whole: there `no_sync` takes more memory, as many bytes as all gradients have. A program with several losses that trains one model after the other looks the same if its optimizer is not known by its kernels.",
   },
   advice = {
-    once { when = "scattered", pytorch = held_whole },
+    once { when = "scattered", pytorch = "Reduce only the last micro-batch: `model.no_sync()` around forward and backward of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are then held whole until the last: check that they fit." },
     once { unless = "scattered", pytorch = "Reduce only the last micro-batch: `DistributedDataParallel`'s `model.no_sync()` around forward and backward of all others." },
   },
   evaluate = function(trace, options)

@@ -13,7 +13,7 @@ local roots = { input = "data-loader-starvation", sync = "host-sync", launch = "
 -- The same in a few words, for the headline.
 local short_words = { input = "waits for input", sync = "waits for its GPU", launch = "launches late", allocation = "allocates memory", compilation = "compiles code", loading = "loads code", faults = "handles page faults", computing = "computes longer", copying = "copies longer" }
 
--- What has advice of its own.
+-- What has separate advice.
 local own_advice = { computing = true, input = true, launch = true }
 
 local constants = {

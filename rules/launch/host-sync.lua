@@ -63,7 +63,7 @@ return {
       numba = "Remove `cuda.synchronize()`: no value is read back at these waits, so it may only be there for timing. Use `cuda.event` instead.",
       directives = "Queue parallel regions without waiting: each waits for its kernel at its end, though no value is read back. OpenACC: async and one wait; OpenMP: nowait and taskwait.",
       julia = "Remove `CUDA.@sync` and `synchronize()`: no value is read back at these waits, so they may only be there for timing.",
-      cuda = "Remove {brief} calls that only time or check: no value is read back at these waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for each other anyway.",
+      cuda = "Remove `{brief}` calls that only time or check: no value is read back at these waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for each other anyway.",
     },
     {
       transformers = { training = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`." },

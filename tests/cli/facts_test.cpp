@@ -32,9 +32,8 @@ TEST_CASE("facts: each has a value, a unit and documentation") {
 TEST_CASE("facts: --only chooses names, beginnings and patterns") {
   const auto names = [](const std::string& only) {
     std::vector<std::string> names;
-    for (const auto& fact :
-         json_of(advise("facts starved.sqlite --format json --only " + only))["facts"])
-      names.push_back(fact["name"]);
+    const auto document = json_of(advise("facts starved.sqlite --format json --only " + only));
+    for (const auto& fact : document["facts"]) names.push_back(fact["name"]);
     return names;
   };
   CHECK(names("step.mean_ns,device.count") ==

@@ -22,7 +22,7 @@ const calls = {
   check: [{ reports: ['starved.sqlite'] }, /^starved\.sqlite\nThe GPU waits for the data loader\./],
   explain: [{ rule: 'data-loader-starvation' }, /data-loader-starvation/],
   facts: [{ report: 'starved.sqlite', only: ['account.idle'] }, /\naccount\.idle\.input_ns /],
-  path: [{ report: 'starved.sqlite' }, /\nWhat each training step waits for, /],
+  path: [{ report: 'starved.sqlite' }, /\nWhat a step waits for, /],
   top: [{ report: 'starved.sqlite', by: 'range', most: 3 }, /  backward\n/],
   layers: [{ report: 'layers-blocks-seq.sqlite', depth: 1 }, /\n {2}blocks\.\* \(8\)/],
   diff: [{ before: 'starved.sqlite', after: 'fed.sqlite' }, /fed\.sqlite/],

@@ -38,7 +38,7 @@ std::string text_of(const gh::Advice& advice, gh::Amount amount) {
   return gh::render_text(*advice.analysis, advice.report, style);
 }
 
-// What a page shows: neither tags nor script nor style.
+// What a page shows: neither tags nor script nor style, and no space that does not break.
 std::string visible(const std::string& page) {
   std::string text;
   for (std::size_t at = 0; at < page.size();) {
@@ -57,6 +57,9 @@ std::string visible(const std::string& page) {
     const std::size_t close = std::min(page.find("</script>", open), page.find("</style>", open));
     at = close == page.npos ? page.size() : close + 8;
   }
+  static const std::string unbreakable = "\u00a0";
+  for (std::size_t at = 0; (at = text.find(unbreakable, at)) != text.npos; ++at)
+    text.replace(at, unbreakable.size(), " ");
   return text;
 }
 

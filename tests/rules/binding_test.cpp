@@ -266,7 +266,7 @@ TEST_CASE("binding: metrics have a mean, and a share of moments within bounds") 
   CHECK(answer(trace, "return select(2, trace:metric 'DRAM*')") ==
         "no metric 'DRAM*' was sampled within the steps");
   CHECK(answer("{ ops = { { 0, 100, kernel = 'k' } }, not_collected = { 'samples' } }",
-               "return select(3, trace:metric 'SMs*')") == "--record-them");
+               "return select(3, trace:metric 'SMs*')") == "`--record-them`");
 }
 
 TEST_CASE("binding: collectives show which rank came late") {

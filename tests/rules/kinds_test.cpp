@@ -189,7 +189,7 @@ class Reader {
     bool documents = false;
     for (const Frame& f : frames_) {
       under.push_back(f.key);
-      documents = documents || f.key == "doc" || f.key == "options";
+      documents = documents || f.key == "doc" || f.key == "options" || f.key == "factors";
     }
     if (!documents && text.find(' ') != text.npos) prose_.push_back({text, under, line_});
   }

@@ -45,7 +45,7 @@ int available(lua_State* lua, const Context& c) {
     const Availability& have = c.trace().sources[i];
     lua_pushboolean(lua, have.known());
     push_text(lua, have.reason);
-    push_text(lua, have.record_with);
+    push_text(lua, as_code(have.record_with));
     return 3;
   }
   throw Error(fmt::format("there is no source '{}'{}", wanted, did_you_mean(wanted, names)));

@@ -29,7 +29,7 @@ int push_not_sampled(lua_State* lua, const Context& c, const std::string& glob) 
   } else {
     push_text(lua, have.reason);
   }
-  push_text(lua, have.record_with);
+  push_text(lua, as_code(have.record_with));
   return 3;
 }
 
