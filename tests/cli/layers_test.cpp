@@ -280,7 +280,8 @@ TEST_CASE("layers: several reports, parts of one, and one without work on a GPU"
 
 TEST_CASE("layers: what is wrong is one line that says what to do") {
   CHECK(contains(error_line("layers"), "REPORT is required"));
-  CHECK(contains(error_line("layers starved.sqlite --by modul"), "--by: modul not in {module,op,"));
+  CHECK(contains(error_line("layers starved.sqlite --by modul"),
+                 "--by: modul not in {class,module,"));
   CHECK(contains(error_line("layers starved.sqlite --sort size"), "--sort: size not in {time,"));
   CHECK(contains(error_line("layers starved.sqlite --depth 0"), "--depth: "));
   CHECK(contains(error_line("layers starved.sqlite --depth deep"), "--depth: "));
