@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Draws the engine's layers from its includes, and fails on one that goes up: layers_test.py ENGINE
 
-A folder includes only from folders below its own; those of one layer not from each other. No headers include each other in a circle, and every
-folder has its door, a header of its own name.
+A folder includes only from folders below its own; those of one layer not from each other. Within analysis, rooms lie on each other as well.
+No headers include each other in a circle, and every folder has its door, a header of its own name.
 """
 import pathlib
 import re
@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 layers = [{"base"}, {"trace"}, {"read", "analysis"}, {"whatif"}, {"rules"}, {"gate"}, {"job", "record"}, {"report"}, {"advise", "mcp"}, {"cli"}]
+rooms = ["analysis", "analysis/structure", "analysis/detect", "analysis/tables"]  # the lowest first; what has no room is in the first
 height = {folder: i for i, layer in enumerate(layers) for folder in layer}
 include = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -38,6 +39,21 @@ def ways_up(includes):
             here, there = folder_of(path), folder_of(other)
             if here != there and not height[there] < height[here]:
                 yield f"{path} includes {other}: {here} is not above {there}"
+
+
+def room_of(path):
+    """The room of a file of analysis; "" of others."""
+    name = path.parent.as_posix()
+    return name if name in rooms else rooms[0] if folder_of(path) == rooms[0] else ""
+
+
+def ways_up_in_analysis(includes):
+    """The same from a room of analysis to one above it. Facts ask for everything that there is about a trace but for tables."""
+    for path, included in includes.items():
+        here = rooms[1] if path.parent.as_posix() == "analysis/facts" else room_of(path)
+        for other in included:
+            if here and room_of(other) and rooms.index(room_of(other)) > rooms.index(here):
+                yield f"{path} includes {other}: {here} is not above {room_of(other)}"
 
 
 def circles(includes):
@@ -88,6 +104,9 @@ class Layers(unittest.TestCase):
     def test_no_include_goes_up_or_sideways(self):
         self.assertEqual(list(ways_up(self.includes)), [])
 
+    def test_no_include_goes_up_within_analysis(self):
+        self.assertEqual(list(ways_up_in_analysis(self.includes)), [])
+
     def test_no_headers_include_each_other_in_a_circle(self):
         self.assertEqual(circles(self.includes), [])
 
@@ -112,6 +131,13 @@ class Checks(unittest.TestCase):
         self.assertEqual(found, ["base/base.hpp includes trace/trace.hpp: base is not above trace",
                                  "read/nsys/a.cpp includes analysis/steps.hpp: read is not above analysis",
                                  "rules/a.cpp includes advise.hpp: rules is not above advise"])
+
+    def test_an_include_to_a_higher_room_of_analysis_is_found(self):
+        found = list(ways_up_in_analysis(self.of({"analysis/steps.hpp": ["analysis/structure/layers.hpp"], "analysis/structure/layers.hpp": ["analysis/tables/sums.hpp"],
+                                                  "analysis/tables/sums.hpp": ["analysis/steps.hpp"], "analysis/facts/host.cpp": ["analysis/structure/layers.hpp"],
+                                                  "report/top.cpp": ["analysis/tables/sums.hpp"]})))
+        self.assertEqual(found, ["analysis/steps.hpp includes analysis/structure/layers.hpp: analysis is not above analysis/structure",
+                                 "analysis/structure/layers.hpp includes analysis/tables/sums.hpp: analysis/structure is not above analysis/tables"])
 
     def test_a_circle_is_found_once(self):
         found = circles(self.of({"base/a.hpp": ["base/b.hpp"], "base/b.hpp": ["base/c.hpp"], "base/c.hpp": ["a.hpp"], "base/d.cpp": ["base/a.hpp"]}))

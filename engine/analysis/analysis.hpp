@@ -10,11 +10,9 @@
 //                 names them
 //   crews.hpp     which host threads launch work together
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
-//   host_work.hpp what a host thread did in a span of time; host_seen.cpp: what samples show
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
-//   program_layers.hpp  modules, ranges and operators that work was launched in; layers that no
-//                 range names: repeated_layers.hpp
-//   work_sums.hpp what groups of operations take of the steps
+//   structure/    which ranges, module, operator and pass each launch belongs to
+//   tables/       work grouped by a key and summed up
 //   memory.hpp    GPU memory over time, and what held it at its peak
 //   flops.hpp     operations of matrix products and convolutions, from the shapes in ranges
 //   roofline.hpp  the least time the device needs for them, and what limits a unit
@@ -29,10 +27,13 @@
 #include "analysis/classes.hpp"
 #include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
+#include "base/lazy.hpp"
 #include "base/unit_words.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
+
+class Structure;
 
 struct Analysis {
   Trace trace;
@@ -105,8 +106,11 @@ struct Analysis {
   bool is_collective(Row op) const { return class_of(op) == KernelClass::collective; }
   /// The name of an operation's class; "" for copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
+  /// Where in the program each launch and each moment of the host lies; made when first asked for.
+  const Structure& structure() const;
 
  private:
+  Lazy<Structure> structure_;
   void account_for_time();
 };
 

@@ -8,6 +8,7 @@
 #include "base/gzip.hpp"          // packing and unpacking
 #include "base/json.hpp"          // the JSON that we write and read
 #include "base/json_fields.hpp"   // structs as JSON, each field named once (json_reader.hpp)
+#include "base/lazy.hpp"          // what is made once, when it is first asked for
 #include "base/numbers.hpp"       // numbers in texts
 #include "base/owner.hpp"         // whose files we trust as our own
 #include "base/parallel.hpp"      // splitting work among threads

@@ -41,17 +41,17 @@ void refuse_for_layers(const DiffCommand& o, const std::vector<Output>& outputs,
 }
 
 // The layers of one side. `given`: what the user called it.
-Layers layers_of_side(const DiffCommand& o, const Settings& settings, const std::string& given,
-                      const std::vector<std::string>& files) {
+TablesReport layers_of_side(const DiffCommand& o, const Settings& settings,
+                            const std::string& given, const std::vector<std::string>& files) {
   if (const std::size_t jobs = find_jobs(files).size(); jobs > 1)
     throw Error(fmt::format("{}: holds {} reports; --layers compares one with one",
                             printable(given), jobs));
-  auto [read, errors] = documents_of<Layers>(
+  auto [read, errors] = documents_of<TablesReport>(
       files, settings, o.report, [&](const Analysis& analysis, const Replay& replay) {
-        return timed("layers", [&] { return layers_of(analysis, &replay, LayersOptions()); });
+        return timed("layers", [&] { return tables_of(analysis, &replay, layers_options()); });
       });
   if (!errors.empty()) throw Error(errors.front());
-  if (read.front().rows.empty())
+  if (read.front().rows().empty())
     throw Error(fmt::format("{}: has no layers: no work on a GPU was recorded", printable(given)));
   return std::move(read.front());
 }
@@ -59,8 +59,8 @@ Layers layers_of_side(const DiffCommand& o, const Settings& settings, const std:
 int diff_layers(const DiffCommand& o, const Settings& settings, const std::vector<Output>& outputs,
                 const std::vector<std::string>& before_files,
                 const std::vector<std::string>& after_files) {
-  Layers before = layers_of_side(o, settings, o.reports.front(), before_files),
-         after = layers_of_side(o, settings, o.reports.back(), after_files);
+  TablesReport before = layers_of_side(o, settings, o.reports.front(), before_files),
+               after = layers_of_side(o, settings, o.reports.back(), after_files);
   if (before.unit != after.unit)
     print_note(fmt::format("times are per {} before and per {} after; --unit makes them comparable",
                            before.unit, after.unit));

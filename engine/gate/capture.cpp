@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "analysis/flops.hpp"
+#include "analysis/tables/tables.hpp"
 #include "rules/standing.hpp"
 
 namespace gh {
@@ -111,32 +112,15 @@ Program program_of_step(const Analysis& a) {
 }
 
 std::vector<KernelUse> kernels_of(const Analysis& a) {
-  struct Sum {
-    std::int64_t count = 0;
-    Ns ns = 0;
-    const std::string* kernel_class = nullptr;
-  };
-  std::unordered_map<NameId, Sum> sums;
-  for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    for (const Row op : a.ops_in_steps(d)) {
-      if (a.trace.ops.kind[op] != OpKind::kernel) continue;
-      Sum& sum = sums[a.trace.ops.name[op]];
-      ++sum.count;
-      sum.ns += a.trace.span_of(op).length();
-      sum.kernel_class = &a.kernel_class(op);
-    }
-  }
+  TableOptions options;
+  options.tables = {"kernels"};
   const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
   std::vector<KernelUse> kernels;
-  for (const auto& [name, sum] : sums) {
-    kernels.push_back({a.trace.names[name], *sum.kernel_class,
-                       static_cast<double>(sum.count) / steps,
-                       static_cast<double>(sum.ns) / steps});
-  }
-  std::sort(kernels.begin(), kernels.end(), [](const KernelUse& x, const KernelUse& y) {
-    return x.ns_per_step != y.ns_per_step ? x.ns_per_step > y.ns_per_step : x.name < y.name;
-  });
-  if (kernels.size() > most_kernels) kernels.resize(most_kernels);
+  for (const Table& table : make_tables(a, {}, options))
+    for (const TableRow& row : table.rows)
+      if (row.of_class != "graph" && kernels.size() < most_kernels)
+        kernels.push_back({row.name, row.of_class, static_cast<double>(row.each.count) / steps,
+                           static_cast<double>(row.each.total_ns) / steps});
   return kernels;
 }
 

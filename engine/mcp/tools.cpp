@@ -8,9 +8,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "report/layers.hpp"
 #include "report/phrases.hpp"
-#include "report/top.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 namespace {
@@ -107,9 +106,8 @@ const std::vector<Tool>& tools() {
        "time they take, without judging it.",
        {"top"},
        {{"report", Kind::path, one_report, "", true},
-        {"by", Kind::choice, "What a row is. Default: name", "--by=", false, top_by_names()},
-        {"sort", Kind::choice, "What comes first. Default: time", "--sort=", false,
-         top_sort_names()},
+        {"by", Kind::choice, "What a row is. Default: name", "--by=", false, by_names()},
+        {"sort", Kind::choice, "What comes first. Default: time", "--sort=", false, sort_names()},
         {"most", Kind::count, "The most rows of a table. Default: 10", "--most="}},
        "ask for fewer rows with most"},
       {"layers",
@@ -120,9 +118,8 @@ const std::vector<Tool>& tools() {
        {"layers"},
        {{"report", Kind::path, one_report, "", true},
         {"by", Kind::choice, "What a row is. Default: module, which includes ranges",
-         "--by=", false, layers_by_names()},
-        {"sort", Kind::choice, "What comes first. Default: time", "--sort=", false,
-         layers_sort_names()},
+         "--by=", false, work_by_names()},
+        {"sort", Kind::choice, "What comes first. Default: time", "--sort=", false, sort_names()},
         {"depth",
          Kind::count,
          "How deep to go: 1 shows only the outermost layers. Default: all",

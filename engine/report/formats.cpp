@@ -38,20 +38,22 @@ std::string facts_text(const FactsDocument& d, const TextStyle& style) {
 std::string facts_json(const FactsDocument& d, const TextStyle&) {
   return render_facts_json(d.analysis, d.facts, d.only);
 }
-std::string top_text_of(const TopDocument& d, const TextStyle& style) {
-  return render_top_text(d.tops, style);
+std::string top_text_of(const TablesDocument& d, const TextStyle& style) {
+  return render_top_text(d.reports, style);
 }
-std::string top_json_of(const TopDocument& d, const TextStyle&) {
-  return render_top_json(d.tops, d.errors);
+std::string top_json_of(const TablesDocument& d, const TextStyle&) {
+  return render_top_json(d.reports, d.errors);
 }
-std::string top_csv_of(const TopDocument& d, const TextStyle&) { return render_top_csv(d.tops); }
-std::string layers_text_of(const LayersDocument& d, const TextStyle& style) {
+std::string top_csv_of(const TablesDocument& d, const TextStyle&) {
+  return render_top_csv(d.reports);
+}
+std::string layers_text_of(const TablesDocument& d, const TextStyle& style) {
   return render_layers_text(d.reports, style);
 }
-std::string layers_json_of(const LayersDocument& d, const TextStyle&) {
+std::string layers_json_of(const TablesDocument& d, const TextStyle&) {
   return render_layers_json(d.reports, d.errors);
 }
-std::string layers_csv_of(const LayersDocument& d, const TextStyle&) {
+std::string layers_csv_of(const TablesDocument& d, const TextStyle&) {
   return render_layers_csv(d.reports);
 }
 std::string layers_diff_json(const LayersComparison& c, const TextStyle&) {
@@ -125,13 +127,13 @@ const std::vector<Format<FactsDocument>> facts_formats{
     {"json", facts_json},
 };
 
-const std::vector<Format<TopDocument>> top_formats{
+const std::vector<Format<TablesDocument>> top_formats{
     {"text", top_text_of},
     {"json", top_json_of},
     {"csv", top_csv_of},
 };
 
-const std::vector<Format<LayersDocument>> layers_formats{
+const std::vector<Format<TablesDocument>> layers_formats{
     {"text", layers_text_of},
     {"json", layers_json_of},
     {"csv", layers_csv_of},

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/layers.hpp"
 #include "report/report.hpp"
-#include "report/top.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 
@@ -44,18 +43,12 @@ struct FactsDocument {
   const std::vector<std::string>& only;
 };
 extern const std::vector<Format<FactsDocument>> facts_formats;
-/// What `top` writes. `errors`: why other reports are missing.
-struct TopDocument {
-  const std::vector<Top>& tops;
+/// What `top` and `layers` write. `errors`: why other reports are missing.
+struct TablesDocument {
+  const std::vector<TablesReport>& reports;
   const std::vector<std::string>& errors;
 };
-extern const std::vector<Format<TopDocument>> top_formats;
-/// What `layers` writes. `errors`: as in TopDocument.
-struct LayersDocument {
-  const std::vector<Layers>& reports;
-  const std::vector<std::string>& errors;
-};
-extern const std::vector<Format<LayersDocument>> layers_formats;
+extern const std::vector<Format<TablesDocument>> top_formats, layers_formats;
 /// What `diff --layers` writes.
 extern const std::vector<Format<LayersComparison>> layers_diff_formats;
 extern const std::vector<Format<std::vector<Rule>>> rules_formats;

@@ -1,19 +1,18 @@
 // What each layer costs, as comma-separated values.
 #include <fmt/format.h>
 
-#include "report/layers.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 
-std::string render_layers_csv(const std::vector<Layers>& reports) {
+std::string render_layers_csv(const std::vector<TablesReport>& reports) {
   std::string out =
       "report,path,depth,layers,total_ns,own_ns,forward_ns,backward_ns,busy_ns,idle_ns,path_ns,"
       "launches,flops,flops_are_least,bytes,attained_fraction,known_ns,peak_bytes,bound_by,"
       "operators,"
       "file\n";
-  for (const Layers& layers : reports)
-    for (std::size_t i = 0; i < layers.rows.size(); ++i) {
-      const LayerRow& r = layers.rows[i];
+  for (const TablesReport& layers : reports)
+    for (const TableRow& r : layers.rows()) {
       out += fmt::format(
           "{},{},{},{},{},{},{},{},{},{},{},{},{:.0f},{},{:.0f},{},{:.0f},{},{},{},{}\n",
           csv_text(layers.report.at("path").get<std::string>()), csv_text(r.path), r.depth,
@@ -22,7 +21,7 @@ std::string render_layers_csv(const std::vector<Layers>& reports) {
           layers.path_ns > 0 ? std::to_string(r.path_ns) : "", r.sum.launches, r.sum.flops,
           r.sum.more_flops(), r.sum.bytes,
           r.sum.attained() >= 0 ? fmt::format("{:.6f}", r.sum.attained()) : "", r.sum.known_ns,
-          r.peak_bytes, layers.bound_by[i], csv_text(r.operators), csv_text(r.file));
+          r.peak_bytes, r.bound_by, csv_text(r.operators), csv_text(r.file));
     }
   return out;
 }

@@ -2,13 +2,12 @@
 #include <algorithm>
 
 #include "report/json_parts.hpp"
-#include "report/layers.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 namespace {
 
-Json row_json(const Layers& layers, std::size_t i) {
-  const LayerRow& r = layers.rows[i];
+Json layer_row_json(const TablesReport& layers, const TableRow& r) {
   Json members = Json::array();
   if (r.members.size() > 1)
     for (std::size_t m = 0; m < r.members.size(); ++m)
@@ -22,7 +21,7 @@ Json row_json(const Layers& layers, std::size_t i) {
   by_device.resize(layers.devices.size());
   return {{"name", or_null(r.name)},
           {"path", or_null(r.path)},
-          {"parent", r.parent == LayerRow::no_parent ? Json(nullptr) : Json(r.parent)},
+          {"parent", r.parent == TableRow::no_parent ? Json(nullptr) : Json(r.parent)},
           {"total_ns", r.total_ns()},
           {"own_ns", r.own_ns},
           {"forward_ns", r.forward_ns},
@@ -32,12 +31,14 @@ Json row_json(const Layers& layers, std::size_t i) {
           {"path_ns", layers.path_ns > 0 ? Json(r.path_ns) : Json(nullptr)},
           {"peak_bytes", layers.memory.empty() ? Json(nullptr) : Json(r.peak_bytes)},
           {"launches", r.sum.launches},
+          {"device_ns", r.device_ns},
+          {"host_ns", r.host_ns},
           {"flops", r.sum.flops},
           {"flops_are_least", r.sum.more_flops()},
           {"bytes", r.sum.bytes},
           {"attained_fraction", r.sum.attained() >= 0 ? Json(r.sum.attained()) : Json(nullptr)},
           {"known_ns", r.sum.known_ns},
-          {"bound_by", or_null(layers.bound_by[i])},
+          {"bound_by", or_null(r.bound_by)},
           {"causes_ns", causes},
           {"by_device_ns", by_device},
           {"operators", or_null(r.operators)},
@@ -82,9 +83,9 @@ Json memory_json(const LayersMemory& m) {
           {"curve", curve}};
 }
 
-Json layers_json(const Layers& layers) {
+Json layers_json(const TablesReport& layers) {
   Json rows = Json::array();
-  for (std::size_t i = 0; i < layers.rows.size(); ++i) rows.push_back(row_json(layers, i));
+  for (const TableRow& r : layers.rows()) rows.push_back(layer_row_json(layers, r));
   Json memory = Json::array();
   for (const LayersMemory& m : layers.memory) memory.push_back(memory_json(m));
   return {{"report", layers.report},
@@ -93,21 +94,21 @@ Json layers_json(const Layers& layers) {
           {"found", layers.has_steps},
           {"total_ns", layers.total_ns},
           {"path_ns", layers.path_ns > 0 ? Json(layers.path_ns) : Json(nullptr)},
-          {"by", layers_by_names()[static_cast<std::size_t>(layers.options.by)]},
-          {"sort", layers_sort_names()[static_cast<std::size_t>(layers.options.sort)]},
+          {"by", name_of(layers.options.by)},
+          {"sort", name_of(layers.options.sort)},
           {"devices", layers.devices},
           {"memory", memory},
           {"notes", layers.notes},
-          {"rows_in_all", layers.rows_in_all},
+          {"rows_in_all", layers.rows_in_all()},
           {"rows", rows}};
 }
 
 }  // namespace
 
-std::string render_layers_json(const std::vector<Layers>& reports,
+std::string render_layers_json(const std::vector<TablesReport>& reports,
                                const std::vector<std::string>& errors) {
   Json all = Json::array();
-  for (const Layers& layers : reports) all.push_back(layers_json(layers));
+  for (const TablesReport& layers : reports) all.push_back(layers_json(layers));
   return Json{{"schema_version", layers_schema_version},
               {"generator", generator()},
               {"errors", errors},

@@ -7,8 +7,8 @@
 #include <functional>
 #include <utility>
 
-#include "report/layers.hpp"
 #include "report/memory_words.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 namespace {
@@ -20,23 +20,14 @@ constexpr std::size_t most_odd_named = 3;
 // Of the time of the row around it: a row with so much says nothing new.
 constexpr double all_of_it = 0.95;
 
-double mean_step_ns(const Layers& layers) {
+double mean_step_ns(const TablesReport& layers) {
   return static_cast<double>(layers.total_ns) /
          static_cast<double>(std::max<std::int64_t>(layers.steps, 1));
 }
 
-// A column of the table, left out where no row has anything in it; and where there is no room,
-// those that matter less first.
-struct Column {
-  const char* title;
-  std::size_t width;
-  int matters;
-  std::function<std::string(const LayerRow&, std::size_t)> cell;
-};
-
 class LayersTable {
  public:
-  LayersTable(const Layers& layers, const TextStyle& style)
+  LayersTable(const TablesReport& layers, const TextStyle& style)
       : layers_(layers),
         style_(style),
         paint_(style),
@@ -49,7 +40,7 @@ class LayersTable {
   // What the columns mean that need a word.
   std::string legend() const {
     std::string text;
-    for (const Column& c : columns_) {
+    for (const LayerColumn& c : columns_) {
       if (std::string_view(c.title) == "IDLE")
         text += " IDLE, a part of TIME: the GPU waits for the layer's work.";
       if (std::string_view(c.title) == "OF PATH")
@@ -60,12 +51,13 @@ class LayersTable {
 
   std::string text() const {
     std::string head = "  " + padded(title_of_names(), name_width_);
-    for (const Column& c : columns_) head += fmt::format("  {:>{}}", c.title, c.width);
+    for (const LayerColumn& c : columns_) head += fmt::format("  {:>{}}", c.title, c.width);
     std::string out = paint_.faint(head) + '\n';
     for (const std::size_t i : rows_) {
-      const LayerRow& row = layers_.rows[i];
+      const TableRow& row = layers_.rows()[i];
       out += "  " + padded(shortened(name_of(row), name_width_), name_width_);
-      for (const Column& c : columns_) out += fmt::format("  {:>{}}", c.cell(row, i), c.width);
+      for (const LayerColumn& c : columns_)
+        out += fmt::format("  {:>{}}", shortened(c.cell(row).text, c.width), c.width);
       out += '\n';
       if (const std::string more = beside(row); !more.empty()) {
         const std::size_t indent = 2 * row.depth + 6;
@@ -74,7 +66,7 @@ class LayersTable {
                '\n';
       }
     }
-    if (const std::size_t rest = layers_.rows_in_all - rows_.size() - repeated_; rest > 0)
+    if (const std::size_t rest = layers_.rows_in_all() - rows_.size() - repeated_; rest > 0)
       out += paint_.faint(fmt::format("  {} smaller one{} left out", rest, rest == 1 ? "" : "s")) +
              '\n';
     if (!left_out_.empty())
@@ -88,137 +80,80 @@ class LayersTable {
 
  private:
   void choose_rows() {
-    const bool all = layers_.rows.size() < layers_.rows_in_all || style_.amount == Amount::full;
-    std::vector<bool> shown(layers_.rows.size());
-    for (std::size_t i = 0; i < layers_.rows.size(); ++i) {
-      const LayerRow& row = layers_.rows[i];
-      shown[i] = all || (static_cast<double>(row.total_ns()) >= least_shown * total_ &&
-                         (row.parent == LayerRow::no_parent || shown[row.parent]) && !repeats(i));
+    const bool all = layers_.rows().size() < layers_.rows_in_all() || style_.amount == Amount::full;
+    std::vector<bool> shown(layers_.rows().size());
+    for (std::size_t i = 0; i < layers_.rows().size(); ++i) {
+      const TableRow& row = layers_.rows()[i];
+      shown[i] = all || (share_of(row) >= least_shown &&
+                         (row.parent == TableRow::no_parent || shown[row.parent]) && !repeats(i));
       if (shown[i]) rows_.push_back(i);
       if (!shown[i] && !all && repeats(i)) ++repeated_;
     }
     for (const std::size_t i : rows_)
-      name_width_ = std::max(name_width_, display_width(name_of(layers_.rows[i])));
-    const std::size_t parts = layers_.options.by == LayersBy::module ? 2 : 3;  // of five
+      name_width_ = std::max(name_width_, display_width(name_of(layers_.rows()[i])));
+    const std::size_t parts = layers_.options.by == By::module ? 2 : 3;  // of five
     name_width_ = std::min(name_width_, std::max<std::size_t>(style_.width * parts / 5, 24));
+  }
+
+  // Of the time, or of the path: what only the host does takes none of the GPU's time.
+  double share_of(const TableRow& row) const {
+    const auto path = static_cast<double>(std::max<Ns>(layers_.path_ns, 1));
+    return std::max(static_cast<double>(row.total_ns()) / total_,
+                    static_cast<double>(row.path_ns) / path);
   }
 
   // Whether a row has nothing within, and all that the row around it has.
   bool repeats(std::size_t i) const {
-    const LayerRow& row = layers_.rows[i];
-    if (row.parent == LayerRow::no_parent) return false;
-    const bool has_more = i + 1 < layers_.rows.size() && layers_.rows[i + 1].parent == i;
-    const LayerRow& around = layers_.rows[row.parent];
+    const TableRow& row = layers_.rows()[i];
+    if (row.parent == TableRow::no_parent) return false;
+    const bool has_more = i + 1 < layers_.rows().size() && layers_.rows()[i + 1].parent == i;
+    const TableRow& around = layers_.rows()[row.parent];
     return !has_more && row.members.size() <= around.members.size() &&
            static_cast<double>(row.total_ns()) >=
                all_of_it * static_cast<double>(around.total_ns());
   }
 
   void choose_columns() {
-    std::vector<Column> all = every_column();
-    std::erase_if(all, [&](const Column& c) {
-      return std::all_of(rows_.begin(), rows_.end(),
-                         [&](std::size_t i) { return c.cell(layers_.rows[i], i).empty(); });
+    std::vector<LayerColumn> all = layer_columns(layers_);
+    std::erase_if(all, [&](const LayerColumn& c) {
+      return !c.title || std::all_of(rows_.begin(), rows_.end(), [&](std::size_t i) {
+        return c.cell(layers_.rows()[i]).text.empty();
+      });
     });
     const auto width = [&] {
       std::size_t sum = 2 + name_width_;
-      for (const Column& c : all) sum += 2 + c.width;
+      for (const LayerColumn& c : all) sum += 2 + c.width;
       return sum;
     };
     while (width() > style_.width && all.size() > 1) {
-      const auto least =
-          std::max_element(all.begin(), all.end(),
-                           [](const Column& x, const Column& y) { return x.matters < y.matters; });
+      const auto least = std::max_element(
+          all.begin(), all.end(),
+          [](const LayerColumn& x, const LayerColumn& y) { return x.matters < y.matters; });
       left_out_.push_back(least->title);
       all.erase(least);
     }
     columns_ = std::move(all);
   }
 
-  std::vector<Column> every_column() const {
-    const auto per_step = [this](Ns ns) {
-      return ns > 0 ? duration(static_cast<double>(ns) / steps_) : "";
-    };
-    const auto share = [](double part, double whole) {
-      return part > 0 ? percent(part / whole) : "";
-    };
-    return {
-        {"TIME", 8, 0, [=](const LayerRow& r, std::size_t) { return per_step(r.total_ns()); }},
-        {"SHARE", 5, 1,
-         [=, this](const LayerRow& r, std::size_t) {
-           return share(static_cast<double>(r.total_ns()), total_);
-         }},
-        {"EACH", 8, 5,
-         [this](const LayerRow& r, std::size_t) {
-           return r.members.size() > 1 ? duration(static_cast<double>(r.total_ns()) / steps_ /
-                                                  static_cast<double>(r.members.size()))
-                                       : "";
-         }},
-        {"FORWARD", 8, 2, [=](const LayerRow& r, std::size_t) { return per_step(r.forward_ns); }},
-        {"BACKWARD", 8, 2, [=](const LayerRow& r, std::size_t) { return per_step(r.backward_ns); }},
-        {"IDLE", 8, 4, [=](const LayerRow& r, std::size_t) { return per_step(r.sum.idle_ns); }},
-        {"OF PATH", 7, 6,
-         [=, this](const LayerRow& r, std::size_t) {
-           return share(static_cast<double>(r.path_ns), static_cast<double>(layers_.path_ns));
-         }},
-        {"LAUNCHES", 8, 7,
-         [this](const LayerRow& r, std::size_t) {
-           return fmt::format("{:.0f}", static_cast<double>(r.sum.launches) / steps_);
-         }},
-        {"FLOP", 7, 8,
-         [this](const LayerRow& r, std::size_t) {
-           return r.sum.flops > 0
-                      ? (r.sum.more_flops() ? ">" : "") + flops_text(r.sum.flops / steps_)
-                      : "";
-         }},
-        {"BYTES", 8, 10,
-         [this](const LayerRow& r, std::size_t) {
-           return r.sum.tells_size() && r.sum.bytes > 0 ? bytes_text(r.sum.bytes / steps_) : "";
-         }},
-        {"ATTAINED", 8, 5,
-         [](const LayerRow& r, std::size_t) {
-           return r.sum.tells_size() ? percent(r.sum.attained()) : "";
-         }},
-        {"AT PEAK", 8, 9,
-         [this](const LayerRow& r, std::size_t) {
-           return r.peak_bytes > 0 ? bytes_text(static_cast<double>(r.peak_bytes) /
-                                                static_cast<double>(layers_.memory.size()))
-                                   : "";
-         }},
-        {"BY RANK", 20, 9,
-         [this](const LayerRow& r, std::size_t) {
-           if (layers_.devices.size() < 2 || r.sum.by_device.size() < 2) return std::string();
-           const auto [least, most] =
-               std::minmax_element(r.sum.by_device.begin(), r.sum.by_device.end());
-           const double steps = steps_ / static_cast<double>(layers_.devices.size());
-           return fmt::format("{} to {}", duration(static_cast<double>(*least) / steps),
-                              duration(static_cast<double>(*most) / steps));
-         }},
-        {"BOUND BY", 14, 3,
-         [this](const LayerRow&, std::size_t i) { return shortened(layers_.bound_by[i], 14); }},
-    };
-  }
-
   std::string title_of_names() const {
     switch (layers_.options.by) {
-      case LayersBy::op: return "OPERATOR";
-      case LayersBy::line: return "LINE";
-      case LayersBy::kernel: return "KERNEL";
+      case By::op: return "OPERATOR";
+      case By::line: return "LINE";
+      case By::kernel: return "KERNEL";
+      case By::kind: return "CLASS";
+      case By::stream: return "STREAM";
+      case By::rank: return "RANK";
+      case By::range: return "RANGE";
       default: return "LAYER";
     }
   }
 
-  std::string name_of(const LayerRow& row) const {
+  std::string name_of(const TableRow& row) const {
     std::string name = row.name;
     if (name.empty()) {
-      switch (layers_.options.by) {
-        case LayersBy::op: name = "(in no operator)"; break;
-        case LayersBy::line: name = "(of no known line)"; break;
-        case LayersBy::kernel: name = "(no kernel)"; break;
-        default: name = "(in no layer)";
-      }
-    } else if (layers_.options.by == LayersBy::kernel) {
-      name = kernel_label(name);
+      name = row.label;
+    } else if (layers_.options.by == By::kernel) {
+      name = row.label;
     } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
       name = fmt::format("{} ({})", name, row.members.size());
     }
@@ -226,7 +161,7 @@ class LayersTable {
   }
 
   // The spread of the layers that a row stands for, and the odd ones.
-  std::string beside(const LayerRow& row) const {
+  std::string beside(const TableRow& row) const {
     if (!row.operators.empty()) return row.operators + (row.file.empty() ? "" : ", " + row.file);
     if (row.odd.empty()) return "";
     const auto median = static_cast<double>(row.median_work_ns());
@@ -247,12 +182,12 @@ class LayersTable {
     return text;
   }
 
-  const Layers& layers_;
+  const TablesReport& layers_;
   const TextStyle& style_;
   const Paint paint_;
   const double steps_, total_;
   std::vector<std::size_t> rows_;
-  std::vector<Column> columns_;
+  std::vector<LayerColumn> columns_;
   std::vector<std::string> left_out_;  // titles of columns
   std::size_t repeated_ = 0;           // rows that are not shown because they say nothing new
   std::size_t name_width_ = 8;
@@ -278,20 +213,20 @@ std::string memory_text(const LayersMemory& m, const TextStyle& style, const Pai
   return out;
 }
 
-std::string layers_text(const Layers& layers, const TextStyle& style) {
+std::string layers_text(const TablesReport& layers, const TextStyle& style) {
   const Paint paint(style);
   std::string out =
       paint.bold(shortened(layers.report.at("path").get<std::string>(), style.width)) + '\n';
   for (std::size_t i = 0; i < layers.about.size(); ++i)
     out += wrapped(layers.about[i], style.width, i == 0 ? 0 : 2) + '\n';
-  if (layers.rows.empty()) return out + "\nNothing to show: no work on a GPU was recorded.\n";
+  if (layers.rows().empty()) return out + "\nNothing to show: no work on a GPU was recorded.\n";
   const LayersTable table(layers, style);
   out += wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
                              layers.has_steps ? "the mean " + layers.noun : "the whole window",
                              duration(mean_step_ns(layers)), table.legend()),
                  style.width, 0) +
          "\n\n" + table.text();
-  if (layers.options.by == LayersBy::module)
+  if (layers.options.by == By::module)
     for (const LayersMemory& m : layers.memory) out += '\n' + memory_text(m, style, paint);
   for (const std::string& note : layers.notes) out += '\n' + wrapped(note, style.width, 0) + '\n';
   return out;
@@ -306,16 +241,16 @@ std::string flops_text(double flops) {
   return fmt::format("{:.3g}{}", flops, units[unit]);
 }
 
-std::string render_layers_text(const std::vector<Layers>& reports, const TextStyle& style) {
+std::string render_layers_text(const std::vector<TablesReport>& reports, const TextStyle& style) {
   std::string out;
-  for (const Layers& layers : reports)
+  for (const TablesReport& layers : reports)
     out += (out.empty() ? "" : "\n") + layers_text(layers, style);
   return out;
 }
 
 std::string render_layers_comparison_text(const LayersComparison& c, const TextStyle& style) {
   const Paint paint(style);
-  const auto head = [&](const char* which, const Layers& layers) {
+  const auto head = [&](const char* which, const TablesReport& layers) {
     return wrapped(
                fmt::format("{}: {}, {} of {}", which, layers.report.at("path").get<std::string>(),
                            plural(layers.steps, layers.unit), duration(mean_step_ns(layers))),

@@ -73,21 +73,4 @@ std::string csv_text(const std::string& text) {
   return out + '"';
 }
 
-std::string kernel_label(const std::string& name) {
-  std::string label = name;
-  for (const std::string_view part :
-       {"void ", "at::native::", "(anonymous namespace)::", "<unnamed>::", "at::", "c10::"})
-    for (std::size_t at; (at = label.find(part)) != label.npos;) label.erase(at, part.size());
-  // The parameters: from the parenthesis that the last one closes.
-  if (label.ends_with(')')) {
-    std::size_t depth = 0, at = label.size();
-    while (at-- > 0) {
-      depth += label[at] == ')';
-      if (label[at] == '(' && --depth == 0) break;
-    }
-    if (at > 0 && at < label.size()) label.erase(at);
-  }
-  return label;
-}
-
 }  // namespace gh

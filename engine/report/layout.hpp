@@ -57,8 +57,4 @@ std::string markdown_text(const std::string& text);
 /// Foreign text as a value of a CSV file: quoted, and spreadsheets do not take it for a formula.
 std::string csv_text(const std::string& text);
 
-/// A kernel's demangled name without what all of them have: return type, PyTorch's namespaces,
-/// parameters.
-std::string kernel_label(const std::string& name);
-
 }  // namespace gh

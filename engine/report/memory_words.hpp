@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/layers.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 

@@ -402,40 +402,32 @@
   }
   const percent_of = (part, whole) => whole > 0 ? ` (${part > 0.995 * whole ? Math.round(100 * part / whole) : (100 * part / whole).toPrecision(2)} %)` : '';
 
-  // Ranges are [parent, name, kind, host, device, count]; times are nanoseconds of the mean unit.
-  const tree_of_ranges = ({unit, step, device, nodes}) => {
-    const blocks = nodes.map(([parent, name, of, host, device, count]) => ({parent, name: name < 0 ? '(a name left out)' : data.names[name], of: ['range', 'op', 'frame'][of], host, device, count}));
-    return {
-      noun: 'Ranges', blocks, root: {name: unit, host: step, device, count: 1},
-      widths: [['host', 'time', 'Width by the host\u2019s time', duration], ['device', 'GPU work', 'Width by GPU work launched', duration]],
-      strips: b => [['gpu', b.host > 0 ? Math.min(1, b.device / b.host) : 0]],
-      legend: [...[['range', 'range'], ['op', 'operator'], ['frame', 'Python']].filter(([of]) => blocks.some(b => b.of === of)).map(([of, text]) => [of === 'range' ? of : `of-${of}`, text]),
-        ['gpu', 'GPU work launched within, against the block\u2019s time']],
-      text_of: (b, root) => `${b.name}\n${duration(b.host)}${b.i < 0 ? '' : percent_of(b.host, root.host)}\nGPU work launched within: ${duration(b.device)}${b.i < 0 ? '' : `\n${b.count >= 10 ? Math.round(b.count) : b.count} times a step`}`,
-    };
-  };
-
-  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said].
+  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said, host time, GPU work, whether it is an
+  // operator]; times are nanoseconds of the mean unit.
   const tree_of_layers = ({unit, total, memory, nodes}) => {
-    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside]) => ({parent, name: name || '(in no layer)', of: name ? 'range' : 'op', time, forward, backward, idle, memory, bound, beside}));
+    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside, host, work, is_operator]) =>
+      ({parent, name: name || '(in no layer)', of: is_operator || !name ? 'op' : 'range', time, forward, backward, idle, memory, bound, beside, host, work}));
     const outer = blocks.filter(b => b.parent < 0), sum = of => outer.reduce((all, b) => all + b[of], 0);
-    const passes = blocks.some(b => b.forward > 0 || b.backward > 0), share = (b, of) => b.time > 0 ? b[of] / b.time : 0;
+    const any = of => blocks.some(b => b[of] > 0), passes = any('forward') || any('backward'), share = (b, of) => b.time > 0 ? b[of] / b.time : 0;
     return {
-      noun: 'Layers', blocks, root: {name: unit, time: total, forward: sum('forward'), backward: sum('backward'), idle: sum('idle'), memory, bound: '', beside: ''},
-      widths: [['time', 'time', 'Width by time', duration], ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []],
+      noun: 'Layers', blocks, root: {name: unit, time: total, forward: sum('forward'), backward: sum('backward'), idle: sum('idle'), memory, bound: '', beside: '', host: sum('host'), work: sum('work')},
+      widths: [['time', 'time', 'Width by time', duration], ...any('host') ? [['host', 'host time', 'Width by the host\u2019s time', duration]] : [],
+        ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []],
       strips: b => [['forward', share(b, 'forward')], ['backward', share(b, 'backward')]],
-      legend: passes ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : [],
+      legend: [...blocks.some(b => b.of === 'op') ? [['range', 'module or range'], ['of-op', 'operator']] : [],
+        ...passes ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : []],
       text_of: (b, root) => [b.name, `${duration(b.time)}${b.i < 0 ? '' : percent_of(b.time, root.time)}`,
         ...b.forward > 0 || b.backward > 0 ? [`forward ${duration(b.forward)}, backward ${duration(b.backward)}`] : [],
         ...b.idle > 0 ? [`the GPU waits ${duration(b.idle)} of it`] : [],
+        ...b.work > 0 ? [`GPU work: ${duration(b.work)}`] : [],
+        ...b.host > 0 ? [`the host\u2019s time: ${duration(b.host)}`] : [],
         ...b.memory > 0 ? [`memory at the peak: ${bytes(b.memory)}`] : [],
         ...b.bound ? [`bound by ${b.bound}`] : [], ...b.beside ? [b.beside] : []].join('\n'),
     };
   };
 
-  // The figure of layers holds its own data.
-  const icicles = [...document.querySelectorAll('figure.icicle')].filter(f => f.dataset.tree || data.ranges)
-    .map(f => new Icicle(f, f.dataset.tree ? tree_of_layers(JSON.parse(f.dataset.tree)) : tree_of_ranges(data.ranges)));
+  // The figure holds its own data.
+  const icicles = [...document.querySelectorAll('figure.icicle')].map(f => new Icicle(f, tree_of_layers(JSON.parse(f.dataset.tree))));
 
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {

@@ -11,7 +11,7 @@
 #include "report/cause_times.hpp"
 #include "report/layout.hpp"
 #include "report/suppressed.hpp"
-#include "report/top.hpp"
+#include "report/tables.hpp"
 #include "report/verdict.hpp"
 
 namespace gh {
@@ -115,20 +115,6 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   else if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   return text;
-}
-
-std::string op_label(const Analysis& a, Row op) {
-  const Ops& ops = a.trace.ops;
-  switch (ops.kind[op]) {
-    case OpKind::kernel: return kernel_label(a.trace.names[ops.name[op]]);
-    case OpKind::graph: return "CUDA graph";
-    case OpKind::set: return "memset";
-    default: break;
-  }
-  if (is_unified(ops.copy[op])) return fmt::format("migration {}", name_of(ops.copy[op]));
-  const bool pageable =
-      ops.source[op] == MemoryKind::pageable || ops.target[op] == MemoryKind::pageable;
-  return fmt::format("copy {}{}", name_of(ops.copy[op]), pageable ? ", pageable" : "");
 }
 
 std::string repeats_text(const Analysis& a) {

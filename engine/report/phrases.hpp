@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/tables/labels.hpp"
 #include "rules/rules.hpp"
 
 namespace gh {
@@ -28,9 +29,6 @@ std::string step_time_text(const Analysis& analysis, const StepTime& step);
 /// What recorded the report, and what kind of program: "Nsight Systems 2025.3.2.0, schema 3.20.3:
 /// PyTorch, training".
 std::string recording_text(const Analysis& analysis);
-
-/// A GPU operation: a kernel's name without what all of them have, "copy h2d, pageable", "memset".
-std::string op_label(const Analysis& analysis, Row op);
 
 /// "What repeats: 7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats
 /// within a step.

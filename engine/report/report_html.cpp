@@ -82,8 +82,7 @@ std::string html_of(const ReportPage& page) {
   TimelineData timelines(page.allowed.text, a.words());
   // The overview is the first timeline, which the script does not let wait for others.
   const std::string overview = overview_section(page, timelines),
-                    findings = findings_section(page, timelines),
-                    ranges = ranges_section(page, timelines);
+                    findings = findings_section(page, timelines);
   const ReportVerdict verdict = verdict_of(a, page.report);
   std::string body =
       "<a class=skip href=\"#findings\">Skip to the findings</a>\n<header><p "
@@ -98,8 +97,7 @@ std::string html_of(const ReportPage& page) {
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));
   body += section("kernels", "Kernels", kernels_section(page));
-  body += section("layers", "Layers", layers_section(page));
-  body += section("ranges", "Ranges and modules", ranges);
+  body += section("layers", "Layers, ranges and operators", layers_section(page));
   body += section("calls", "CUDA calls", calls_section(page));
   body += section("copies", "Copies over the link", copies_section(page));
   body += section("rules", "What else was looked at", rules_section(page));
@@ -136,8 +134,10 @@ double ReportPage::steps() const {
 }
 
 std::string render_html(const Analysis& a, const Report& report, const std::vector<Rule>& rules) {
-  const Layers layers =
-      timed("layers", [&] { return layers_of(a, report.replay.get(), LayersOptions()); });
+  TableOptions options = layers_options();
+  options.whole = true;
+  const TablesReport layers =
+      timed("layers", [&] { return tables_of(a, report.replay.get(), options); });
   std::string page;
   for (const Allowance& allowed : allowances) {
     page = html_of({a, report, rules, layers, allowed});

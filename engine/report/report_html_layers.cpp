@@ -1,4 +1,5 @@
-// What each layer of the program costs: an icicle, a table, and the memory behind it.
+// What each part of the program costs: its modules, ranges and operators within each other, as an
+// icicle and a table; the same by name; and the memory behind it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <numeric>
 
 #include "report/html_parts.hpp"
+#include "report/prose.hpp"
 #include "report/report_page.hpp"
 
 namespace gh {
@@ -27,11 +29,16 @@ std::string unbroken(const std::string& text) {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// A column of the table, left out where no row has anything in it.
-struct LayerColumn {
-  HtmlTable::Column head;
-  std::function<Cell(std::size_t)> cell;  // by row of the layers
-};
+// What a report without ranges lacks, and how to record them.
+std::string no_ranges_text(const Analysis& a) {
+  return a.trace.format == "PyTorch profiler trace"
+             ? "No ranges were recorded. To see where a step's time goes by phase and module, put "
+               "`torch.profiler.record_function(\"forward\")` around parts of the step, or record "
+               "with `torch.profiler.profile(with_stack=True)`."
+             : "No ranges were recorded. To see where a step's time goes by phase and module, put "
+               "`torch.cuda.nvtx.range(\"forward\")` or `nvtxRangePush` and `nvtxRangePop` around "
+               "parts of the step, and record with `nsys profile --trace=cuda,nvtx`.";
+}
 
 // The figure and the table, of the rows that a page has room for.
 class LayersPart {
@@ -41,8 +48,8 @@ class LayersPart {
         layers_(page.layers),
         steps_(static_cast<double>(std::max<std::int64_t>(page.layers.steps, 1))) {
     // CUDA's own blocks are a framework's, and of no layer: they say nothing here.
-    if (std::any_of(layers_.rows.begin(), layers_.rows.end(),
-                    [](const LayerRow& r) { return !r.name.empty() && r.peak_bytes > 0; }))
+    if (std::any_of(layers_.rows().begin(), layers_.rows().end(),
+                    [](const TableRow& r) { return !r.name.empty() && r.peak_bytes > 0; }))
       for (const LayersMemory& m : layers_.memory)
         peak_bytes_ += static_cast<double>(m.timeline.peak.live_bytes);
     choose_rows();
@@ -51,7 +58,7 @@ class LayersPart {
   std::string html() const { return about() + figure() + table(); }
 
  private:
-  const LayerRow& row(std::size_t i) const { return layers_.rows[i]; }
+  const TableRow& row(std::size_t i) const { return layers_.rows()[i]; }
   double of_step(double sum) const { return sum / steps_; }
   double of_step(Ns sum) const { return of_step(static_cast<double>(sum)); }
   bool has_passes() const {
@@ -60,33 +67,36 @@ class LayersPart {
     });
   }
 
-  // The costliest. What holds a row costs no less and stands before it, so it is there too.
+  // The costliest. What holds a row counts as no less and stands before it, so it is there too.
   void choose_rows() {
-    const auto share = [&](std::size_t i) {
-      return std::max(
-          ratio(static_cast<double>(row(i).total_ns()), static_cast<double>(layers_.total_ns)),
-          ratio(static_cast<double>(row(i).peak_bytes), peak_bytes_));
-    };
-    rows_.resize(layers_.rows.size());
+    std::vector<double> share(layers_.rows().size());
+    for (std::size_t i = share.size(); i-- > 0;) {
+      const TableRow& r = row(i);
+      const auto most_ns = static_cast<double>(std::max({r.total_ns(), r.host_ns, r.device_ns}));
+      share[i] = std::max({share[i], ratio(most_ns, static_cast<double>(layers_.total_ns)),
+                           ratio(static_cast<double>(r.peak_bytes), peak_bytes_)});
+      if (r.parent != TableRow::no_parent) share[r.parent] = std::max(share[r.parent], share[i]);
+    }
+    rows_.resize(share.size());
     std::iota(rows_.begin(), rows_.end(), 0);
     std::stable_sort(rows_.begin(), rows_.end(),
-                     [&](std::size_t x, std::size_t y) { return share(x) > share(y); });
-    if (rows_.size() > page_.allowed.rows) rows_.resize(page_.allowed.rows);
-    while (!rows_.empty() && share(rows_.back()) < least_row_share) rows_.pop_back();
+                     [&](std::size_t x, std::size_t y) { return share[x] > share[y]; });
+    if (rows_.size() > page_.allowed.nodes) rows_.resize(page_.allowed.nodes);
+    while (!rows_.empty() && share[rows_.back()] < least_row_share) rows_.pop_back();
     std::sort(rows_.begin(), rows_.end());
   }
 
   // "" of what lies in no layer.
-  std::string label(const LayerRow& r) const {
+  std::string label(const TableRow& r) const {
     const std::string name = page_.cut(r.name, most_name);
     return is_folded(r) ? fmt::format("{} ({})", name, r.members.size()) : name;
   }
-  static bool is_folded(const LayerRow& r) {
+  static bool is_folded(const TableRow& r) {
     return r.members.size() > 1 && r.name.find('*') != std::string::npos;
   }
 
   // The mean and the spread of layers that are one row, and which of them are odd.
-  std::string beside(const LayerRow& r) const {
+  std::string beside(const TableRow& r) const {
     std::string text;
     if (is_folded(r)) {
       const auto [least, most] = std::minmax_element(
@@ -110,24 +120,25 @@ class LayersPart {
 
   std::string about() const {
     return remark(fmt::format(
-        "What each layer takes of {}: the time that its work runs on the GPU, and the time in "
-        "which the GPU waits for that work. A block lies below the layer that holds it, and layers "
-        "that are equal are one block. Choose a block to look into it.{}",
+        "What each part of the program takes of {}: the time that its work runs on the GPU, and "
+        "the time in which the GPU waits for that work. A block lies below the one that holds it, "
+        "and layers that are equal are one block. Choose a block to look into it.{}",
         layers_.has_steps ? "a mean " + layers_.noun : page_.analysis.words().a,
         has_passes() ? " The line below a block's name tells forward from backward." : ""));
   }
 
   // The figure holds its own data: page.js draws it, and finds the numbers in this order.
   std::string figure() const {
-    std::vector<std::int64_t> place(layers_.rows.size(), -1);
+    std::vector<std::int64_t> place(layers_.rows().size(), -1);
     Json nodes = Json::array();
     for (const std::size_t i : rows_) {
-      const LayerRow& r = row(i);
+      const TableRow& r = row(i);
       place[i] = static_cast<std::int64_t>(nodes.size());
-      nodes.push_back({r.parent == LayerRow::no_parent ? -1 : place[r.parent], label(r),
+      nodes.push_back({r.parent == TableRow::no_parent ? -1 : place[r.parent], label(r),
                        std::llround(of_step(r.total_ns())), std::llround(of_step(r.forward_ns)),
                        std::llround(of_step(r.backward_ns)), std::llround(of_step(r.sum.idle_ns)),
-                       r.peak_bytes, layers_.bound_by[i], beside(r)});
+                       r.peak_bytes, r.bound_by, beside(r), std::llround(of_step(r.host_ns)),
+                       std::llround(of_step(r.device_ns)), r.is_operator ? 1 : 0});
     }
     const Json tree{
         {"unit", layers_.has_steps ? "a mean " + layers_.noun : page_.analysis.words().a},
@@ -140,7 +151,7 @@ class LayersPart {
 
   // Indented by what it lies in. Sorted by this column the table is a tree again.
   Cell name_cell(std::size_t place) const {
-    const LayerRow& r = row(rows_[place]);
+    const TableRow& r = row(rows_[place]);
     const std::string more = beside(r);
     return Cell::raw(
         fmt::format("<span class=nested style=\"padding-left:{:.1f}rem\"{}>{}{}</span>",
@@ -153,101 +164,43 @@ class LayersPart {
         static_cast<double>(place));
   }
 
-  Cell time_cell(Ns ns) const {
-    return ns > 0 ? Cell(duration(of_step(ns)), static_cast<double>(ns)) : Cell("");
-  }
-  Cell share_cell(double part, double whole) const {
-    return part > 0 && whole > 0 ? Cell::share(part / whole) : Cell("");
-  }
-  Cell flops_cell(const WorkSum& sum) const {
-    if (sum.flops <= 0) return "";
-    return {(sum.more_flops() ? "> " : "") + flops_text(of_step(sum.flops)), sum.flops};
-  }
-  Cell bytes_cell(double bytes, double steps) const {
-    return bytes > 0 ? Cell(bytes_text(bytes / steps), bytes) : Cell("");
-  }
-
-  // The least and the most that a device takes; the further they are apart, the higher it sorts.
-  Cell devices_cell(const WorkSum& sum) const {
-    if (layers_.devices.size() < 2 || sum.by_device.size() < 2) return "";
-    const double steps = steps_ / static_cast<double>(layers_.devices.size());
-    const auto [least, most] = std::minmax_element(sum.by_device.begin(), sum.by_device.end());
-    return {fmt::format("{} to {}", duration(static_cast<double>(*least) / steps),
-                        duration(static_cast<double>(*most) / steps)),
-            static_cast<double>(*most - *least)};
-  }
-
-  std::vector<LayerColumn> columns() const {
-    const auto sum = [this](std::size_t i) -> const WorkSum& { return row(i).sum; };
-    const auto total = static_cast<double>(layers_.total_ns),
-               path = static_cast<double>(layers_.path_ns);
-    std::vector<LayerColumn> all{
-        {{"Time", true}, [=, this](std::size_t i) { return time_cell(row(i).total_ns()); }},
-        {{"Share", true},
-         [=, this](std::size_t i) {
-           return share_cell(static_cast<double>(row(i).total_ns()), total);
-         }},
-        {{"Forward", true}, [=, this](std::size_t i) { return time_cell(row(i).forward_ns); }},
-        {{"Backward", true}, [=, this](std::size_t i) { return time_cell(row(i).backward_ns); }},
-        {{"Idle", true}, [=, this](std::size_t i) { return time_cell(sum(i).idle_ns); }},
-        {{"Of the path", true},
-         [=, this](std::size_t i) {
-           return share_cell(static_cast<double>(row(i).path_ns), path);
-         }},
-        {{"Launches", true},
-         [=, this](std::size_t i) {
-           const auto launches = static_cast<double>(sum(i).launches);
-           return launches > 0 ? Cell(fmt::format("{:.0f}", of_step(launches)), launches)
-                               : Cell("");
-         }},
-        {{"FLOP", true}, [=, this](std::size_t i) { return flops_cell(sum(i)); }},
-        {{"Bytes", true},
-         [=, this](std::size_t i) {
-           return sum(i).tells_size() ? bytes_cell(sum(i).bytes, steps_) : Cell("");
-         }},
-        {{"Attained", true},
-         [=](std::size_t i) {
-           return sum(i).tells_size() ? Cell::share(sum(i).attained()) : Cell("");
-         }},
-        {{"Memory at the peak", true},
-         [=, this](std::size_t i) {
-           return bytes_cell(peak_bytes_ > 0 ? static_cast<double>(row(i).peak_bytes) : 0, 1);
-         }},
-        {{"By device", true}, [=, this](std::size_t i) { return devices_cell(sum(i)); }},
-        {{"Bound by"}, [=, this](std::size_t i) { return Cell(layers_.bound_by[i]); }}};
-    std::erase_if(all, [&](const LayerColumn& c) {
-      return std::all_of(rows_.begin(), rows_.end(),
-                         [&](std::size_t i) { return c.cell(i).html.empty(); });
-    });
-    return all;
-  }
-
   std::string caption() const {
     std::string text = fmt::format(
         "Layers{}, each with all that lies in it; the rows at the margin add up to {}. Idle is "
-        "what the GPU waits for the layer's work, part of its time",
+        "what the GPU waits for the layer's work, part of its time. Of GPU work, what runs side by "
+        "side counts in full; host time is that of its ranges, from start to end",
         page_.mean_of(), duration(of_step(layers_.total_ns)));
-    if (const std::size_t rest = layers_.rows_in_all - rows_.size(); rest > 0)
+    if (const std::size_t rest = layers_.rows_in_all() - rows_.size(); rest > 0)
       text += fmt::format("; {} smaller one{} left out", rest, rest == 1 ? "" : "s");
     return text;
   }
 
   std::string table() const {
-    const std::vector<LayerColumn> shown = columns();
+    std::vector<LayerColumn> columns = layer_columns(layers_);
+    std::erase_if(columns, [&](const LayerColumn& c) {
+      const bool says_nothing =
+          std::string_view(c.title ? c.title : "") == "AT PEAK" && peak_bytes_ == 0;
+      return !c.page_title || says_nothing ||
+             std::all_of(rows_.begin(), rows_.end(),
+                         [&](std::size_t i) { return c.cell(row(i)).text.empty(); });
+    });
     std::vector<HtmlTable::Column> heads{{"Layer"}};
-    for (const LayerColumn& c : shown) heads.push_back(c.head);
+    for (const LayerColumn& c : columns) heads.push_back({c.page_title, c.is_number});
     HtmlTable html(caption(), heads);
     html.searched_as("layer");
     for (std::size_t place = 0; place < rows_.size(); ++place) {
       std::vector<Cell> cells{name_cell(place)};
-      for (const LayerColumn& c : shown) cells.push_back(c.cell(rows_[place]));
+      for (const LayerColumn& c : columns) {
+        const auto [text, value] = c.cell(row(rows_[place]));
+        cells.push_back(value ? Cell(text, *value) : Cell(text));
+      }
       html.row(cells);
     }
     return html.html(layers_open);
   }
 
   const ReportPage& page_;
-  const Layers& layers_;
+  const TablesReport& layers_;
   const double steps_;
   double peak_bytes_ = 0;          // of all devices; 0 if no layer is known to have allocated
   std::vector<std::size_t> rows_;  // those shown, in the order of the tree
@@ -256,13 +209,23 @@ class LayersPart {
 }  // namespace
 
 std::string layers_section(const ReportPage& page) {
-  const Layers& layers = page.layers;
-  const bool any = std::any_of(layers.rows.begin(), layers.rows.end(),
-                               [](const LayerRow& r) { return !r.name.empty(); });
-  if (!any && layers.memory.empty()) return "";
+  if (page.analysis.total_ns() == 0) return "";
+  const TablesReport& layers = page.layers;
+  const Trace& t = page.analysis.trace;
+  const bool any = std::any_of(layers.rows().begin(), layers.rows().end(),
+                               [](const TableRow& r) { return !r.name.empty(); });
   std::string html = any ? LayersPart(page).html() : "";
-  for (const std::string& note : layers.notes) html += remark(note);
-  return html + memory_part(page);
+  if (t.ranges.size() == 0 && t.frames.size() == 0)
+    html += prose_paragraph(no_ranges_text(page.analysis));
+  else
+    for (const std::string& note : layers.notes) html += remark(note);
+  const TablesReport by_name = costliest(page, {"ranges", "operators"});
+  return html +
+         table_by_name(page, by_name, "ranges",
+                       "Ranges by name, with all that was launched in them", "range") +
+         table_by_name(page, by_name, "operators", "Operators, with all that was launched in them",
+                       "operator") +
+         memory_part(page);
 }
 
 }  // namespace gh

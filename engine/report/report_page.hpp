@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/layers.hpp"
+#include "report/tables.hpp"
 #include "report/timeline_json.hpp"
 #include "rules/rules.hpp"
 
@@ -17,8 +17,8 @@ struct Allowance {
   std::size_t parts;     ///< of the overview; 0 leaves it out
   std::size_t steps;     ///< of the overview, and twice the dots of each strip
   std::size_t devices;   ///< with a line of their own
-  std::size_t rows;      ///< of a table of names, or of layers
-  std::size_t nodes;     ///< of the tree of ranges
+  std::size_t rows;      ///< of a table of names
+  std::size_t nodes;     ///< of the tree of layers
 };
 
 /// What a page is made of.
@@ -26,7 +26,7 @@ struct ReportPage {
   const Analysis& analysis;
   const Report& report;
   const std::vector<Rule>& rules;
-  const Layers& layers;  ///< by module
+  const TablesReport& layers;  ///< by module
   const Allowance& allowed;
 
   /// As long as a text may be, and no longer than `most`.
@@ -51,9 +51,15 @@ std::string findings_section(const ReportPage& page, TimelineData& timelines);
 std::string steps_section(const ReportPage& page);
 std::string kernels_section(const ReportPage& page);
 std::string layers_section(const ReportPage& page);
+/// The tables of `gh-advise top` by name, cut to what a page has room for.
+TablesReport costliest(const ReportPage& page, std::vector<std::string> tables, By by = By::name);
+/// One of them, of a mean step, folded behind how many rows it has; "" where it has none. `kind`:
+/// what a row is.
+std::string table_by_name(const ReportPage& page, const TablesReport& tables,
+                          const std::string& name, const std::string& caption,
+                          const std::string& kind);
 /// The end of the layers' section: memory over time, and what was in use at its peak.
 std::string memory_part(const ReportPage& page);
-std::string ranges_section(const ReportPage& page, TimelineData& timelines);
 std::string calls_section(const ReportPage& page);
 std::string copies_section(const ReportPage& page);
 std::string rules_section(const ReportPage& page);

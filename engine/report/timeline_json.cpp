@@ -89,21 +89,6 @@ std::size_t TimelineData::add(const View& v, const std::string& label) {
                {"lanes", std::move(lanes)}});
 }
 
-// A node: the place of its parent or -1, its name, its kind, the host's time, GPU work, how many.
-void TimelineData::add(const RangeTree& tree) {
-  const auto ns = [](double of_step) { return std::llround(of_step); };
-  Json nodes = Json::array();
-  for (const RangeNode& n : tree.nodes)
-    nodes.push_back(
-        {n.parent == RangeNode::no_parent ? std::int64_t{-1} : static_cast<std::int64_t>(n.parent),
-         name(n.name), static_cast<int>(n.of), ns(n.host_ns), ns(n.device_ns),
-         std::round(100 * n.count) / 100});
-  ranges_ = {{"unit", unit_.is_window() ? "the window" : "a mean " + unit_.noun},
-             {"step", ns(tree.step_ns)},
-             {"device", ns(tree.device_ns)},
-             {"nodes", std::move(nodes)}};
-}
-
 std::string TimelineData::json() const {
   Json activities = Json::array();
   for (std::size_t i = 0; i < activity_count; ++i) {
@@ -111,8 +96,8 @@ std::string TimelineData::json() const {
     activities.push_back({{"name", name_of(activity)},
                           {"label", activity == Activity::step ? unit_.noun : label_of(activity)}});
   }
-  return Json{{"activities", activities}, {"names", names_}, {"views", views_}, {"ranges", ranges_}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json{{"activities", activities}, {"names", names_}, {"views", views_}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::size_t TimelineData::push(Json view) {

@@ -7,7 +7,6 @@
 
 #include "base/json.hpp"
 #include "base/unit_words.hpp"
-#include "report/range_tree.hpp"
 #include "report/timeline.hpp"
 
 namespace gh {
@@ -27,9 +26,6 @@ class TimelineData {
   /// on the page to lead to.
   std::size_t add(const Overview& overview, const Report& report, std::size_t findings);
 
-  /// Adds the tree of ranges, of which a page has one figure.
-  void add(const RangeTree& tree);
-
   std::string json() const;
 
  private:
@@ -40,7 +36,7 @@ class TimelineData {
   std::size_t most_text_, name_bytes_ = 0;
   UnitWords unit_;
   std::unordered_map<std::string, std::int64_t> name_ids_;
-  Json names_ = Json::array(), views_ = Json::array(), ranges_ = nullptr;
+  Json names_ = Json::array(), views_ = Json::array();
 };
 
 }  // namespace gh

@@ -1,29 +1,29 @@
 // What takes the time, as JSON (schemas/top.schema.json).
 #include "report/json_parts.hpp"
-#include "report/top.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 namespace {
 
-Json row_json(const TopRow& r) {
+Json top_row_json(const TableRow& r) {
   return {{"name", or_null(r.name)},
           {"class", or_null(r.of_class)},
-          {"count", r.count},
-          {"total_ns", r.total_ns},
-          {"mean_ns", r.mean_ns()},
-          {"least_ns", r.least_ns},
-          {"most_ns", r.most_ns},
+          {"count", r.each.count},
+          {"total_ns", r.each.total_ns},
+          {"mean_ns", r.each.mean_ns()},
+          {"least_ns", r.each.least_ns},
+          {"most_ns", r.each.most_ns},
           {"bytes", r.bytes},
           {"device_fraction", or_null(r.device_fraction)},
           {"path_fraction", or_null(r.path_fraction)},
           {"sm_active_fraction", or_null(r.sms.mean())}};
 }
 
-Json top_json(const Top& top) {
+Json top_json(const TablesReport& top) {
   Json tables = Json::array();
-  for (const TopTable& table : top.tables) {
+  for (const Table& table : top.tables) {
     Json rows = Json::array();
-    for (const TopRow& r : table.rows) rows.push_back(row_json(r));
+    for (const TableRow& r : table.rows) rows.push_back(top_row_json(r));
     tables.push_back({{"table", table.name},
                       {"total_ns", table.total_ns},
                       {"rows_in_all", table.rows_in_all},
@@ -33,19 +33,20 @@ Json top_json(const Top& top) {
           {"unit", top.unit},
           {"steps", top.steps},
           {"found", top.has_steps},
-          {"window_ns", top.window_ns},
+          {"window_ns", top.total_ns},
           {"path_ns", top.path_ns > 0 ? Json(top.path_ns) : Json(nullptr)},
           {"why_no_path", or_null(top.why_no_path)},
-          {"by", top_by_names()[static_cast<std::size_t>(top.options.by)]},
-          {"sort", top_sort_names()[static_cast<std::size_t>(top.options.sort)]},
+          {"by", name_of(top.options.by)},
+          {"sort", name_of(top.options.sort)},
           {"tables", tables}};
 }
 
 }  // namespace
 
-std::string render_top_json(const std::vector<Top>& tops, const std::vector<std::string>& errors) {
+std::string render_top_json(const std::vector<TablesReport>& tops,
+                            const std::vector<std::string>& errors) {
   Json reports = Json::array();
-  for (const Top& top : tops) reports.push_back(top_json(top));
+  for (const TablesReport& top : tops) reports.push_back(top_json(top));
   return Json{{"schema_version", reports_schema_version},
               {"generator", generator()},
               {"errors", errors},

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "report/layout.hpp"
-#include "report/top.hpp"
+#include "report/tables.hpp"
 
 namespace gh {
 namespace {
@@ -22,13 +22,16 @@ const std::string& title_of(const std::string& table) {
   return titles.at(table);
 }
 
-const char* by_in_words(TopBy by) {
+const char* by_in_words(By by) {
   switch (by) {
-    case TopBy::kind: return ", by class";
-    case TopBy::range: return ", by the range in which it was launched";
-    case TopBy::op: return ", by the operator in which it was launched";
-    case TopBy::stream: return ", by stream";
-    case TopBy::rank: return ", by rank";
+    case By::kind: return ", by class";
+    case By::module: return ", by module, each with all that lies in it";
+    case By::range: return ", by the range in which it was launched";
+    case By::op: return ", by the operator in which it was launched";
+    case By::stream: return ", by stream";
+    case By::rank: return ", by rank";
+    case By::line: return ", by the line that launched it";
+    case By::kernel: return ", by kernel";
     default: return "";
   }
 }
@@ -37,12 +40,12 @@ std::string share_text(const std::optional<double>& fraction) {
   return fraction ? percent(*fraction) : "";
 }
 
-bool has_samples(const TopTable& table) {
+bool has_samples(const Table& table) {
   return std::any_of(table.rows.begin(), table.rows.end(),
-                     [](const TopRow& r) { return r.sms.mean(); });
+                     [](const TableRow& r) { return r.sms.mean(); });
 }
 
-std::string table_text(const Top& top, const TopTable& table, const TextStyle& style,
+std::string table_text(const TablesReport& top, const Table& table, const TextStyle& style,
                        const Paint& paint) {
   const bool sampled = has_samples(table);
   const std::size_t figures = sampled ? 56 : 50;  // columns before the name
@@ -52,11 +55,11 @@ std::string table_text(const Top& top, const TopTable& table, const TextStyle& s
          '\n';
   Ns shown = 0;
   const std::size_t room = std::max<std::size_t>(style.width, figures + 20) - figures;
-  for (const TopRow& r : table.rows) {
-    shown += r.total_ns;
+  for (const TableRow& r : table.rows) {
+    shown += r.each.total_ns;
     out += fmt::format(
-        "  {:>10} {:>9} {:>10} {:>7} {:>7}{}  {}\n", duration(r.total_ns), r.count,
-        duration(r.mean_ns()), share_text(r.device_fraction), share_text(r.path_fraction),
+        "  {:>10} {:>9} {:>10} {:>7} {:>7}{}  {}\n", duration(r.each.total_ns), r.each.count,
+        duration(r.each.mean_ns()), share_text(r.device_fraction), share_text(r.path_fraction),
         sampled ? fmt::format(" {:>5}", share_text(r.sms.mean())) : "", shortened(r.label, room));
   }
   if (const std::size_t rest = table.rows_in_all - table.rows.size(); rest > 0)
@@ -67,12 +70,12 @@ std::string table_text(const Top& top, const TopTable& table, const TextStyle& s
 }
 
 // What the columns mean.
-std::string legend_text(const Top& top) {
+std::string legend_text(const TablesReport& top) {
   std::string text =
       top.has_steps
           ? fmt::format("TIME: the sum over {}, {} in all", plural(top.steps, top.unit),
-                        duration(top.window_ns))
-          : fmt::format("TIME: the sum over the whole window of {}", duration(top.window_ns));
+                        duration(top.total_ns))
+          : fmt::format("TIME: the sum over the whole window of {}", duration(top.total_ns));
   text += ". OF GPU: the share of that; parallel work counts in full";
   if (top.path_ns > 0)
     text += ". OF PATH: the share of what the " + top.noun +
@@ -84,7 +87,7 @@ std::string legend_text(const Top& top) {
   return text;
 }
 
-std::string top_text(const Top& top, const TextStyle& style) {
+std::string top_text(const TablesReport& top, const TextStyle& style) {
   const Paint paint(style);
   std::string out =
       paint.bold(shortened(top.report.at("path").get<std::string>(), style.width)) + '\n';
@@ -92,15 +95,15 @@ std::string top_text(const Top& top, const TextStyle& style) {
     out += wrapped(top.about[i], style.width, i == 0 ? 0 : 2) + '\n';
   if (top.tables.empty()) return out + "\nNothing to show: no such work was recorded.\n";
   out += wrapped(legend_text(top), style.width, 0) + '\n';
-  for (const TopTable& table : top.tables) out += '\n' + table_text(top, table, style, paint);
+  for (const Table& table : top.tables) out += '\n' + table_text(top, table, style, paint);
   return out;
 }
 
 }  // namespace
 
-std::string render_top_text(const std::vector<Top>& tops, const TextStyle& style) {
+std::string render_top_text(const std::vector<TablesReport>& tops, const TextStyle& style) {
   std::string out;
-  for (const Top& top : tops) out += (out.empty() ? "" : "\n") + top_text(top, style);
+  for (const TablesReport& top : tops) out += (out.empty() ? "" : "\n") + top_text(top, style);
   return out;
 }
 

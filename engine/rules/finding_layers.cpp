@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/program_layers.hpp"
+#include "analysis/structure/structure.hpp"
 
 namespace gh {
 namespace {
@@ -19,7 +19,10 @@ constexpr double most_of_program = 0.75;
 class FindingLayers {
  public:
   explicit FindingLayers(const Analysis& a)
-      : t_(a.trace), layers_(a), work_ns_(layers_.all().size()), step_ns_(a.recorded_step_ns()) {
+      : t_(a.trace),
+        layers_(a.structure().layers()),
+        work_ns_(layers_.all().size()),
+        step_ns_(a.recorded_step_ns()) {
     for (std::size_t d = 0; d < a.devices.size(); ++d)
       a.each_op_in_steps(d, [&](Row op) {
         const Ns ns = t_.span_of(op).length();
@@ -147,7 +150,7 @@ class FindingLayers {
   }
 
   const Trace& t_;
-  const ProgramLayers layers_;
+  const ProgramLayers& layers_;
   std::vector<Ns> work_ns_;  // by layer
   const Ns step_ns_;
   Ns all_ns_ = 0;

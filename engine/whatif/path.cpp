@@ -6,14 +6,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/structure/structure.hpp"
+#include "analysis/tables/labels.hpp"
 #include "base/text.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
 namespace {
 
-// Longer range names are cut.
-constexpr std::size_t most_characters = 120;
 // Between two operations of a stream; waiting for an event of another stream takes as long.
 constexpr Ns usual_gap_ns = 5'000;
 
@@ -21,66 +21,13 @@ constexpr Ns usual_gap_ns = 5'000;
 constexpr std::array kind_names{"compute",    "copy", "communication", "launch_latency", "gap",
                                 "dependency", "call", "host",          "unrecorded",     "rest"};
 
-// The innermost range that each thread is in, over time.
-class InnermostRanges {
- public:
-  explicit InnermostRanges(const ReplayGraph& g) : from_(g.analysis.trace.threads.size()) {
-    const Trace& t = g.analysis.trace;
-    const Ranges& r = t.ranges;
-    const Span window = g.steps.window;
-    std::vector<std::vector<Row>> open(t.threads.size());
-    const auto close = [&](std::uint16_t thread, Ns until) {
-      std::vector<Row>& stack = open[thread];
-      while (!stack.empty() && r.end[stack.back()] <= until) {
-        // Ranges of two NVTX domains may overlap in part.
-        const Ns end = std::max(r.end[stack.back()], from_[thread].back().at);
-        stack.pop_back();
-        from_[thread].push_back({end, stack.empty() ? NameId{0} : r.name[stack.back()]});
-      }
-    };
-    for (Row row = 0; row < r.size() && r.start[row] < window.end; ++row) {
-      if (r.end[row] <= window.start) continue;
-      // Ranges that need not nest may be of anything; those within a step are of a part of it.
-      if (r.nest[row] == 0 && r.end[row] - r.start[row] > 2 * g.analysis.recorded_step_ns())
-        continue;
-      const std::uint16_t thread = r.thread[row];
-      close(thread, r.start[row]);
-      open[thread].push_back(row);
-      from_[thread].push_back({r.start[row], r.name[row]});
-    }
-    for (std::uint16_t thread = 0; thread < from_.size(); ++thread) close(thread, open_end);
-  }
-
-  // Calls take(span, name) for each part of a span, starting from its end.
-  template <class Take>
-  void split(std::uint16_t thread, Span stretch, Take take) const {
-    const std::vector<From>& list = from_[thread];
-    auto next = std::upper_bound(list.begin(), list.end(), stretch.end,
-                                 [](Ns at, const From& f) { return at <= f.at; });
-    Ns end = stretch.end;
-    while (end > stretch.start) {
-      const bool first = next == list.begin();
-      const Ns start = first ? stretch.start : std::max(stretch.start, std::prev(next)->at);
-      if (start < end) take(Span{start, end}, first ? NameId{0} : std::prev(next)->name);
-      end = start;
-      if (!first) --next;
-    }
-  }
-
- private:
-  struct From {
-    Ns at = 0;
-    NameId name = 0;
-  };
-  std::vector<std::vector<From>> from_;  // by thread
-};
-
 class Walk {
  public:
   explicit Walk(const ReplayGraph& g)
       : g_(g),
         t_(g.analysis.trace),
-        ranges_(g),
+        ranges_(g.analysis.structure().ranges()),
+        longest_ns_(2 * g.analysis.recorded_step_ns()),
         times_(g.times(g.recorded)),
         device_of_(t_.devices.size(), g.analysis.devices.size()),
         arriving_(g.nodes() - first_meeting_node(), no_row) {
@@ -225,7 +172,13 @@ class Walk {
     from = std::max(from, start_);
     if (from >= at_) return;
     take_part(PathPart::Of::host, thread, from);
-    ranges_.split(thread, {from, at_}, [&](Span part, NameId name) {
+    const Ranges& r = t_.ranges;
+    // Ranges that need not nest may be of anything; those within a step are of a part of it.
+    const auto tells = [&](Row row) {
+      return r.nest[row] != 0 || r.end[row] - r.start[row] <= longest_ns_;
+    };
+    ranges_.split(thread, {from, at_}, tells, [&](Span part, Row row) {
+      const NameId name = row == no_row ? NameId{0} : r.name[row];
       const auto [label, is_new] = labels_.try_emplace(name);
       if (is_new) label->second = without_numbers(t_.names[name]);
       take(PathItem::Kind::host, label->second, part.start);
@@ -266,7 +219,8 @@ class Walk {
 
   const ReplayGraph& g_;
   const Trace& t_;
-  const InnermostRanges ranges_;
+  const Nesting& ranges_;
+  const Ns longest_ns_;
   const std::vector<Ns> times_;
   std::vector<std::size_t> device_of_;  // index among the analyzed devices, by device of the trace
   std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
@@ -311,23 +265,6 @@ std::optional<PathItem::Kind> path_kind_named(std::string_view name) {
   const auto it = std::find(kind_names.begin(), kind_names.end(), name);
   if (it == kind_names.end()) return std::nullopt;
   return static_cast<PathItem::Kind>(it - kind_names.begin());
-}
-
-std::string without_numbers(const std::string& name) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
-  const std::string text = shortened(name, most_characters);
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    // A single digit between letters is part of a word: "h2d", "conv2d".
-    const bool in_word =
-        i > 0 && i + 1 < text.size() && is_letter(text[i - 1]) && is_letter(text[i + 1]);
-    if (!is_digit(text[i]) || in_word)
-      out += text[i];
-    else if (out.empty() || out.back() != '#')
-      out += '#';
-  }
-  return out;
 }
 
 Path find_path(const ReplayGraph& graph) { return Walk(graph).back(); }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/tables/measures.hpp"
 #include "base/spans.hpp"
 
 namespace gh {
@@ -43,15 +44,6 @@ const char* name_of(PathItem::Kind);
 /// Nothing if there is no kind of that name.
 std::optional<PathItem::Kind> path_kind_named(std::string_view name);
 
-/// One part of the path that an operation, a call or a host thread takes.
-struct PathPart {
-  enum class Of : std::uint8_t { operation, call, host };
-  Of of = Of::operation;
-  std::uint32_t row = 0;  ///< of Trace::ops or Trace::calls; for a host: the thread
-  Span span;
-  friend bool operator==(const PathPart&, const PathPart&) = default;
-};
-
 struct Path {
   Ns total_ns = 0;   ///< the sum of the items
   Ns periods = 1;    ///< how many steps long it is
@@ -67,12 +59,11 @@ struct Path {
   double step_ns(const PathItem& item) const;
   /// All items together.
   double step_ns() const;
+  /// What tables show of it: nothing of a path of nothing.
+  PathParts for_tables() const { return {parts.empty() ? nullptr : &parts, total_ns}; }
   /// Scales to a step of this length: a profiler makes the host slower, but no kernel or copy.
   void bring_to(Ns unprofiled_step_ns);
 };
-
-/// "blocks.3.attn" -> "blocks.#.attn": numbered ranges are one thing. Long names are cut.
-std::string without_numbers(const std::string& name);
 
 /// The path of the recorded steps, or of the window; empty if nothing ran.
 Path find_path(const ReplayGraph& graph);

@@ -224,8 +224,8 @@ TEST_CASE("layers: JSON keeps to its schema, which requires every field and allo
   });
   for (const auto& [pointer, value] :
        std::vector<std::pair<std::string, Json>>{{"/schema_version", 2},
-                                                 {"/reports/0/by", "range"},
-                                                 {"/reports/0/sort", "count"},
+                                                 {"/reports/0/by", "name"},
+                                                 {"/reports/0/sort", "size"},
                                                  {"/reports/0/rows/0/parent", -1},
                                                  {"/reports/0/rows/0/total_ns", -1},
                                                  {"/reports/0/rows/0/path", ""},
@@ -280,7 +280,8 @@ TEST_CASE("layers: several reports, parts of one, and one without work on a GPU"
 
 TEST_CASE("layers: what is wrong is one line that says what to do") {
   CHECK(contains(error_line("layers"), "REPORT is required"));
-  CHECK(contains(error_line("layers starved.sqlite --by modul"), "--by: modul not in {module,op,"));
+  CHECK(contains(error_line("layers starved.sqlite --by modul"),
+                 "--by: modul not in {class,module,"));
   CHECK(contains(error_line("layers starved.sqlite --sort size"), "--sort: size not in {time,"));
   CHECK(contains(error_line("layers starved.sqlite --depth 0"), "--depth: "));
   CHECK(contains(error_line("layers starved.sqlite --depth deep"), "--depth: "));

@@ -1,7 +1,5 @@
 // What each layer costs: rows and what folds into one, odd layers, shares of the path, and how they
 // are written.
-#include "report/layers.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,16 +7,17 @@
 #include <set>
 
 #include "read/read.hpp"
+#include "report/tables.hpp"
 #include "support/schema.hpp"
 #include "support/script.hpp"
 #include "support/traces.hpp"
 #include "whatif/replay.hpp"
 
-using gh::LayerRow;
-using gh::Layers;
-using gh::LayersBy;
-using gh::LayersOptions;
-using gh::LayersSort;
+using gh::By;
+using gh::Sort;
+using gh::TableOptions;
+using gh::TableRow;
+using gh::TablesReport;
 using support::Script;
 
 namespace {
@@ -28,43 +27,43 @@ const std::string product = "sm90_xmma_gemm_bf16bf16_bf16f32_nn",
                   norm = "void at::native::vectorized_layer_norm_kernel<float>",
                   collective = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 
-Layers layers_in(gh::Trace trace, const LayersOptions& options = {}) {
+TablesReport layers_in(gh::Trace trace, const TableOptions& options = gh::layers_options()) {
   const gh::Analysis a = support::analysed(std::move(trace));
   const gh::Replay replay(a);
-  return gh::layers_of(a, &replay, options);
+  return gh::tables_of(a, &replay, options);
 }
-Layers layers_in(const Script& s, const LayersOptions& options = {}) {
+TablesReport layers_in(const Script& s, const TableOptions& options = gh::layers_options()) {
   return layers_in(s.nsys(), options);
 }
 
 // Four steps of what `body` does.
-Layers layers_of_steps(const std::function<void(Script&)>& body,
-                       const LayersOptions& options = {}) {
+TablesReport layers_of_steps(const std::function<void(Script&)>& body,
+                             const TableOptions& options = gh::layers_options()) {
   Script s;
   s.steps(4, [&] { body(s); });
   return layers_in(s, options);
 }
 
-std::vector<std::string> paths(const Layers& layers) {
+std::vector<std::string> paths(const TablesReport& layers) {
   std::vector<std::string> all;
-  for (const LayerRow& row : layers.rows) all.push_back(row.path);
+  for (const TableRow& row : layers.rows()) all.push_back(row.path);
   return all;
 }
 using Paths = std::vector<std::string>;
 
-const LayerRow& row_of(const Layers& layers, const std::string& path) {
-  for (const LayerRow& row : layers.rows)
+const TableRow& row_of(const TablesReport& layers, const std::string& path) {
+  for (const TableRow& row : layers.rows())
     if (row.path == path) return row;
   FAIL("no row ", path, " among ", fmt::format("{}", fmt::join(paths(layers), ", ")));
-  return layers.rows.front();
+  return layers.rows().front();
 }
 
-bool has_row(const Layers& layers, const std::string& path) {
+bool has_row(const TablesReport& layers, const std::string& path) {
   const Paths all = paths(layers);
   return std::find(all.begin(), all.end(), path) != all.end();
 }
 
-std::vector<std::string> odd_ones(const LayerRow& row) {
+std::vector<std::string> odd_ones(const TableRow& row) {
   std::vector<std::string> odd;
   for (const std::size_t i : row.odd) odd.push_back(row.members[i].path);
   return odd;
@@ -83,18 +82,18 @@ void block(Script& s, const std::string& name, double us) {
   });
 }
 
-void check_adds_up(const Layers& layers, bool nested) {
+void check_adds_up(const TablesReport& layers, bool nested) {
   gh::Ns total = 0, path = 0;
-  std::vector<gh::Ns> within(layers.rows.size()), path_within(layers.rows.size());
-  for (std::size_t i = 0; i < layers.rows.size(); ++i) {
-    const LayerRow& row = layers.rows[i];
-    if (row.parent == LayerRow::no_parent) {
+  std::vector<gh::Ns> within(layers.rows().size()), path_within(layers.rows().size());
+  for (std::size_t i = 0; i < layers.rows().size(); ++i) {
+    const TableRow& row = layers.rows()[i];
+    if (row.parent == TableRow::no_parent) {
       CHECK(row.depth == 0);
       total += row.total_ns();
       path += row.path_ns;
     } else {
       REQUIRE(row.parent < i);
-      CHECK(row.depth == layers.rows[row.parent].depth + 1);
+      CHECK(row.depth == layers.rows()[row.parent].depth + 1);
       within[row.parent] += row.total_ns();
       path_within[row.parent] += row.path_ns;
     }
@@ -106,13 +105,13 @@ void check_adds_up(const Layers& layers, bool nested) {
   CHECK(total == layers.total_ns);
   CHECK(path == layers.path_ns);
   if (!nested) return;
-  for (std::size_t i = 0; i < layers.rows.size(); ++i) {
-    CHECK(within[i] + layers.rows[i].own_ns == layers.rows[i].total_ns());
-    CHECK(path_within[i] <= layers.rows[i].path_ns);
+  for (std::size_t i = 0; i < layers.rows().size(); ++i) {
+    CHECK(within[i] + layers.rows()[i].own_ns == layers.rows()[i].total_ns());
+    CHECK(path_within[i] <= layers.rows()[i].path_ns);
   }
 }
 
-std::string text_of(const Layers& layers, std::size_t width = 100,
+std::string text_of(const TablesReport& layers, std::size_t width = 100,
                     gh::Amount amount = gh::Amount::brief) {
   gh::TextStyle style;
   style.width = width;
@@ -129,7 +128,7 @@ std::string line_of(const std::string& text, const std::string& name) {
   return "";
 }
 
-nlohmann::ordered_json json_of_layers(const std::vector<Layers>& all) {
+nlohmann::ordered_json json_of_layers(const std::vector<TablesReport>& all) {
   return nlohmann::ordered_json::parse(gh::render_layers_json(all, {}));
 }
 
@@ -151,18 +150,18 @@ TEST_CASE("layers: on every recording rows add up to the steps and to the path, 
     CAPTURE(path.filename().string());
     const gh::Analysis a = support::analysed(gh::read_report(path));
     const gh::Replay replay(a);
-    for (const LayersBy by : {LayersBy::module, LayersBy::op, LayersBy::line, LayersBy::kernel}) {
+    for (const By by : {By::module, By::op, By::line, By::kernel}) {
       CAPTURE(static_cast<int>(by));
-      LayersOptions options;
+      TableOptions options = gh::layers_options();
       options.by = by;
-      const Layers layers = gh::layers_of(a, &replay, options);
+      const TablesReport layers = gh::tables_of(a, &replay, options);
       CHECK(layers.total_ns == a.total_ns());
       CHECK(layers.path_ns == replay.path().total_ns);
-      check_adds_up(layers, by == LayersBy::module);
+      check_adds_up(layers, by == By::module);
     }
-    LayersOptions each;
+    TableOptions each = gh::layers_options();
     each.each = true;
-    check_adds_up(gh::layers_of(a, &replay, each), true);
+    check_adds_up(gh::tables_of(a, &replay, each), true);
   }
 }
 
@@ -174,9 +173,9 @@ TEST_CASE("layers: three equal ones or more are one row, two are two") {
   };
   CHECK(paths(blocks(2)) == Paths{"blocks.0", "blocks.0.mlp", "blocks.0.attn", "blocks.1",
                                   "blocks.1.mlp", "blocks.1.attn"});
-  const Layers three = blocks(3);
+  const TablesReport three = blocks(3);
   CHECK(paths(three) == Paths{"blocks.*", "blocks.*.mlp", "blocks.*.attn"});
-  const LayerRow& row = row_of(three, "blocks.*");
+  const TableRow& row = row_of(three, "blocks.*");
   REQUIRE(row.members.size() == 3);
   CHECK(row.members[2].path == "blocks.2");
   CHECK(row.name == "blocks.*");
@@ -187,16 +186,16 @@ TEST_CASE("layers: three equal ones or more are one row, two are two") {
 }
 
 TEST_CASE("layers: every layer has its row if each one is asked for") {
-  LayersOptions options;
+  TableOptions options = gh::layers_options();
   options.each = true;
-  options.sort = LayersSort::program;
-  const Layers layers = layers_of_steps(
+  options.sort = Sort::program;
+  const TablesReport layers = layers_of_steps(
       [](Script& s) {
         for (int i = 0; i < 3; ++i) run(s, fmt::format("blocks.{}", i), product, 100);
       },
       options);
   CHECK(paths(layers) == Paths{"blocks.0", "blocks.1", "blocks.2"});
-  CHECK(layers.rows[0].members.size() == 1);
+  CHECK(layers.rows()[0].members.size() == 1);
 }
 
 TEST_CASE("layers: those that only share a name are no row") {
@@ -213,7 +212,7 @@ TEST_CASE("layers: those that only share a name are no row") {
 }
 
 TEST_CASE("layers: a product, an activation and a product are no row") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     run(s, "net.0", product, 100);
     run(s, "net.1", pointwise, 20);
     run(s, "net.2", product, 100);
@@ -223,7 +222,7 @@ TEST_CASE("layers: a product, an activation and a product are no row") {
 }
 
 TEST_CASE("layers: what lies in layers tells whether they are built alike") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     for (int i = 0; i < 3; ++i) {
       const std::string name = fmt::format("net.{}", i);
       s.range(name, [&] { run(s, fmt::format("{}.part{}", name, i), product, 100); });
@@ -267,7 +266,7 @@ TEST_CASE("layers: the odd one is found by its work") {
 }
 
 TEST_CASE("layers: of three, none is the odd one") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     for (int i = 0; i < 3; ++i) run(s, fmt::format("blocks.{}", i), product, i == 1 ? 300 : 100);
   });
   CHECK(row_of(layers, "blocks.*").odd.empty());
@@ -285,7 +284,7 @@ TEST_CASE("layers: instances named by class have their place within their parent
         });
     });
   });
-  const Layers layers = layers_in(s.torch());
+  const TablesReport layers = layers_in(s.torch());
   CHECK(paths(layers) == Paths{"Net", "Net.Block_*", "Net.Block_*.Linear 1", "Net.Block_*.Linear 0",
                                "Net.Block_*.Norm"});
   CHECK(row_of(layers, "Net.Block_*.Linear 1").members.size() == 4);
@@ -293,7 +292,7 @@ TEST_CASE("layers: instances named by class have their place within their parent
 }
 
 TEST_CASE("layers: a module of Lightning's that counts keeps its number") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     run(s, "[pl][module]torch.nn.modules.linear.Linear: layer_1", product, 100);
     run(s, "[pl][module]torch.nn.modules.normalization.LayerNorm: layer_2", norm, 90);
     run(s, "[pl][module]torch.nn.modules.activation.GELU: layer_3", pointwise, 80);
@@ -304,28 +303,28 @@ TEST_CASE("layers: a module of Lightning's that counts keeps its number") {
 }
 
 TEST_CASE("layers: only so deep, and only so many rows, as are asked for") {
-  LayersOptions options;
+  TableOptions options = gh::layers_options();
   options.depth = 1;
   const auto two_deep = layers_of_steps(whole_program, options);
   CHECK(has_row(two_deep, "net.blocks.*"));
   CHECK_FALSE(has_row(two_deep, "net.blocks.*.attn"));
-  CHECK(two_deep.rows_in_all == two_deep.rows.size());
+  CHECK(two_deep.rows_in_all() == two_deep.rows().size());
   gh::Ns total = 0;
-  for (const LayerRow& row : two_deep.rows)
+  for (const TableRow& row : two_deep.rows())
     if (row.depth == 0) total += row.total_ns();
   CHECK(total == two_deep.total_ns);
 
-  options = {};
+  options = gh::layers_options();
   options.most = 2;
   const auto two = layers_of_steps(whole_program, options);
   CHECK(paths(two) == Paths{"net", "net.blocks.*"});
-  CHECK(two.bound_by.size() == 2);
-  CHECK(two.rows_in_all == layers_of_steps(whole_program).rows.size());
+  CHECK(two.rows().size() == 2);
+  CHECK(two.rows_in_all() == layers_of_steps(whole_program).rows().size());
 }
 
 TEST_CASE("layers: siblings are sorted by what is asked for") {
-  const auto sorted = [](LayersSort sort) {
-    LayersOptions options;
+  const auto sorted = [](Sort sort) {
+    TableOptions options = gh::layers_options();
     options.sort = sort;
     return paths(layers_of_steps(
         [](Script& s) {
@@ -338,21 +337,21 @@ TEST_CASE("layers: siblings are sorted by what is asked for") {
         },
         options));
   };
-  CHECK(sorted(LayersSort::time).front() == "a");
-  CHECK(sorted(LayersSort::idle).front() == "a");
-  CHECK(sorted(LayersSort::launches).front() == "b");
-  CHECK(sorted(LayersSort::name) == Paths{"a", "b", "c"});
-  CHECK(sorted(LayersSort::program) == Paths{"c", "a", "b"});
+  CHECK(sorted(Sort::time).front() == "a");
+  CHECK(sorted(Sort::idle).front() == "a");
+  CHECK(sorted(Sort::launches).front() == "b");
+  CHECK(sorted(Sort::name) == Paths{"a", "b", "c"});
+  CHECK(sorted(Sort::program) == Paths{"c", "a", "b"});
 }
 
 TEST_CASE("layers: sorting by a path that does not exist says so") {
   const gh::Analysis a = support::analysed("return { ops = { { 0, 100, kernel = 'a' } } }");
-  LayersOptions options;
-  options.sort = LayersSort::path;
-  CHECK(support::contains(support::error_of([&] { gh::layers_of(a, nullptr, options); }),
+  TableOptions options = gh::layers_options();
+  options.sort = Sort::path;
+  CHECK(support::contains(support::error_of([&] { gh::tables_of(a, nullptr, options); }),
                           "--sort path: there is no path"));
-  options.sort = LayersSort::time;
-  const Layers layers = gh::layers_of(a, nullptr, options);
+  options.sort = Sort::time;
+  const TablesReport layers = gh::tables_of(a, nullptr, options);
   CHECK(layers.path_ns == 0);
 }
 
@@ -367,8 +366,8 @@ TEST_CASE("layers: forward and backward are told apart, and idle time is part of
       s.on("autograd", [&] { s.backward("MmBackward0", 5, [&] { s.launch(product, 100); }); });
     });
   });
-  const Layers layers = layers_in(s);
-  const LayerRow& fc = row_of(layers, "net.fc");
+  const TablesReport layers = layers_in(s);
+  const TableRow& fc = row_of(layers, "net.fc");
   CHECK(fc.forward_ns + fc.backward_ns == fc.total_ns());
   CHECK(fc.sum.busy_ns == 3 * 200'000);
   CHECK(fc.backward_ns > 3 * 250'000);  // the GPU waits for it
@@ -378,7 +377,7 @@ TEST_CASE("layers: forward and backward are told apart, and idle time is part of
 
 TEST_CASE("layers: the path's shares go to what the step waits for") {
   // The device is busy with "hidden" beside "long", which takes longer.
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     s.range("long", [&] { s.launch("long", 800, 7); });
     s.range("hidden", [&] { s.launch("hidden", 300, 8); });
     s.range("end", [&] { s.launch("end", 100, 7); });
@@ -393,7 +392,7 @@ TEST_CASE("layers: the path's shares go to what the step waits for") {
 }
 
 TEST_CASE("layers: where the host is slow, the path goes to the layer that it prepares") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     s.range("quick", [&] { s.launch("quick", 20); });
     s.range("slow", [&] {
       s.wait(1000);
@@ -417,24 +416,24 @@ TEST_CASE("layers: by operator, line and kernel") {
     });
     s.launch("bare", 10);
   });
-  const auto by = [&](LayersBy what) {
-    LayersOptions options;
+  const auto by = [&](By what) {
+    TableOptions options = gh::layers_options();
     options.by = what;
     return layers_in(s, options);
   };
-  const Layers ops = by(LayersBy::op);
+  const TablesReport ops = by(By::op);
   CHECK(paths(ops) == Paths{"aten::mm", "aten::add", ""});
-  CHECK(ops.rows[0].sum.launches == 3 * 2);
-  CHECK(ops.rows[0].own_ns == ops.rows[0].total_ns());
-  CHECK(ops.rows[0].parent == LayerRow::no_parent);
-  CHECK(paths(by(LayersBy::line)) == Paths{"model.py:7", "train.py:40", ""});
-  const Layers kernels = by(LayersBy::kernel);
+  CHECK(ops.rows()[0].sum.launches == 3 * 2);
+  CHECK(ops.rows()[0].own_ns == ops.rows()[0].total_ns());
+  CHECK(ops.rows()[0].parent == TableRow::no_parent);
+  CHECK(paths(by(By::line)) == Paths{"model.py:7", "train.py:40", ""});
+  const TablesReport kernels = by(By::kernel);
   CHECK(paths(kernels) == Paths{product, "triton_poi_fused_add_mul_rsqrt_0", "bare"});
-  CHECK(kernels.rows[1].operators == "add mul rsqrt");
-  CHECK(kernels.rows[0].operators.empty());
+  CHECK(kernels.rows()[1].operators == "add mul rsqrt");
+  CHECK(kernels.rows()[0].operators.empty());
   // Rows of operators say where backward is, too.
   CHECK(support::contains(text_of(ops), "(in no operator)"));
-  CHECK(support::contains(text_of(by(LayersBy::line)), "(of no known line)"));
+  CHECK(support::contains(text_of(by(By::line)), "(of no known line)"));
   CHECK(support::contains(text_of(kernels), "add mul rsqrt"));
 }
 
@@ -442,7 +441,7 @@ TEST_CASE("layers: notes say what was not told apart, and how to record it") {
   const auto notes = [](const std::function<void(Script&)>& body, bool torch = false) {
     Script s;
     s.steps(4, [&] { body(s); });
-    const Layers layers = layers_in(torch ? s.torch() : s.nsys());
+    const TablesReport layers = layers_in(torch ? s.torch() : s.nsys());
     return fmt::format("{}", fmt::join(layers.notes, "\n"));
   };
   CHECK(notes(whole_program).empty());
@@ -474,15 +473,15 @@ TEST_CASE("layers: notes say what was not told apart, and how to record it") {
 }
 
 TEST_CASE("layers: a trace of nothing has none") {
-  const Layers layers = layers_in(gh::trace_from_text("return {}"));
-  CHECK(layers.rows.empty());
+  const TablesReport layers = layers_in(gh::trace_from_text("return {}"));
+  CHECK(layers.rows().empty());
   CHECK(support::contains(text_of(layers), "Nothing to show: no work on a GPU was recorded."));
   CHECK(json_of_layers({layers})["reports"][0]["rows"].empty());
   CHECK(support::lines_of(gh::render_layers_csv({layers})).size() == 1);
 }
 
 TEST_CASE("layers: text shows the tree, the odd one and what is left out") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     whole_program(s);
     run(s, "net.tiny", norm, 1);
   });
@@ -503,7 +502,7 @@ TEST_CASE("layers: text shows the tree, the odd one and what is left out") {
 }
 
 TEST_CASE("layers: a row that has all of the one around it is not shown, nor called smaller") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     s.range("Wrapper", [&] { run(s, "Inner", product, 500); });
     run(s, "optimizer", pointwise, 100);
   });
@@ -514,7 +513,7 @@ TEST_CASE("layers: a row that has all of the one around it is not shown, nor cal
 }
 
 TEST_CASE("layers: where a window is narrow, text says which columns it lacks, and keeps to it") {
-  const Layers layers = layers_of_steps(whole_program);
+  const TablesReport layers = layers_of_steps(whole_program);
   for (const std::size_t width : {60, 80, 200}) {
     CAPTURE(width);
     const std::string text = text_of(layers, width);
@@ -528,21 +527,21 @@ TEST_CASE("layers: where a window is narrow, text says which columns it lacks, a
 }
 
 TEST_CASE("layers: JSON keeps to its schema and has what the text has") {
-  const Layers layers = layers_of_steps(whole_program);
+  const TablesReport layers = layers_of_steps(whole_program);
   const auto json = json_of_layers({layers});
   CHECK(support::verdict("schemas/layers.schema.json", json) == "valid");
   const auto& report = json["reports"][0];
   CHECK(report["total_ns"] == layers.total_ns);
   CHECK(report["path_ns"] == layers.path_ns);
-  CHECK(report["rows_in_all"] == layers.rows.size());
-  REQUIRE(report["rows"].size() == layers.rows.size());
-  for (std::size_t i = 0; i < layers.rows.size(); ++i) {
-    const LayerRow& row = layers.rows[i];
+  CHECK(report["rows_in_all"] == layers.rows().size());
+  REQUIRE(report["rows"].size() == layers.rows().size());
+  for (std::size_t i = 0; i < layers.rows().size(); ++i) {
+    const TableRow& row = layers.rows()[i];
     const auto& r = report["rows"][i];
     CAPTURE(row.path);
     CHECK(r["path"] ==
           (row.path.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(row.path)));
-    CHECK(r["parent"] == (row.parent == LayerRow::no_parent ? nlohmann::ordered_json(nullptr)
+    CHECK(r["parent"] == (row.parent == TableRow::no_parent ? nlohmann::ordered_json(nullptr)
                                                             : nlohmann::ordered_json(row.parent)));
     CHECK(r["total_ns"] == row.total_ns());
     CHECK(r["own_ns"] == row.own_ns);
@@ -550,7 +549,7 @@ TEST_CASE("layers: JSON keeps to its schema and has what the text has") {
     CHECK(r["idle_ns"] == row.sum.idle_ns);
     CHECK(r["path_ns"] == row.path_ns);
     CHECK(r["launches"] == row.sum.launches);
-    CHECK(r["bound_by"] == layers.bound_by[i]);
+    CHECK(r["bound_by"] == layers.rows()[i].bound_by);
     gh::Ns causes = 0;
     for (const auto& ns : r["causes_ns"]) causes += ns.get<gh::Ns>();
     CHECK(causes == row.total_ns());
@@ -565,12 +564,12 @@ TEST_CASE("layers: JSON keeps to its schema and has what the text has") {
 }
 
 TEST_CASE("layers: CSV has a line for each row, quotes names and starts no formula") {
-  const Layers layers = layers_of_steps([](Script& s) {
+  const TablesReport layers = layers_of_steps([](Script& s) {
     run(s, "=HYPERLINK(\"x\"), and more", product, 100);
     run(s, "a \"quoted\" name", product, 90);
   });
   const auto lines = support::lines_of(gh::render_layers_csv({layers, layers}));
-  REQUIRE(lines.size() == 1 + 2 * layers.rows.size());
+  REQUIRE(lines.size() == 1 + 2 * layers.rows().size());
   CHECK(lines[0].starts_with("report,path,depth,layers,total_ns,"));
   CHECK(lines[1].starts_with(R"("literal trace","'=HYPERLINK(""x""), and more",0,1,)"));
   CHECK(support::contains(lines[2], R"("a ""quoted"" name")"));
@@ -643,9 +642,9 @@ TEST_CASE("layers: ranks and their devices are in the same rows") {
   for (const int rank : {0, 1})
     s.on("main", rank,
          [&] { s.steps(4, [&] { run(s, "net.fc", product, rank == 0 ? 100 : 200); }); });
-  const Layers layers = layers_in(s);
+  const TablesReport layers = layers_in(s);
   REQUIRE(layers.devices.size() == 2);
-  const LayerRow& fc = row_of(layers, "net.fc");
+  const TableRow& fc = row_of(layers, "net.fc");
   REQUIRE(fc.sum.by_device.size() == 2);
   CHECK(fc.sum.by_device[1] > fc.sum.by_device[0]);
   CHECK(fc.sum.by_device[0] + fc.sum.by_device[1] == fc.total_ns());
@@ -679,7 +678,7 @@ TEST_CASE("layers: what was allocated in a layer counts for it at the peak") {
   allocate("net.first", 1000);
   allocate("net.second", 500);
   t.seal();
-  const Layers layers = layers_in(std::move(t));
+  const TablesReport layers = layers_in(std::move(t));
   REQUIRE(layers.memory.size() == 1);
   CHECK(row_of(layers, "net.first").peak_bytes == 2 * row_of(layers, "net.second").peak_bytes);
   CHECK(row_of(layers, "net").peak_bytes == layers.memory[0].timeline.peak.live_bytes);

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "analysis/program_layers.hpp"
+#include "analysis/structure/program_layers.hpp"
 #include "support/traces.hpp"
 
 namespace support {

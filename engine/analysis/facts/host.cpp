@@ -4,7 +4,7 @@
 
 #include "analysis/facts/functions.hpp"
 #include "analysis/facts/sums.hpp"
-#include "analysis/host_work.hpp"
+#include "analysis/structure/structure.hpp"
 
 namespace gh::fact {
 
@@ -37,9 +37,7 @@ FactValue share_of_idle(const Analysis& a, Ns HostWork::Seen::*part, Ns HostWork
       stretches.push_back({idle.thread, idle.span});
       total += idle.span.length();
     }
-  const HostWork::Seen seen =
-      HostWork(a.trace, a.names, a.total_ns() / std::max<std::int64_t>(1, a.step_count()))
-          .seen(stretches);
+  const HostWork::Seen seen = a.structure().host_work().seen(stretches);
   return per(static_cast<double>(seen.*part), static_cast<double>(whole ? seen.*whole : total),
              "the GPU was never idle");
 }

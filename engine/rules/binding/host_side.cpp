@@ -39,19 +39,23 @@ Ns shared_ns(const Events& events, Row r, Span span) {
   return std::min(events.end[r], span.end) - std::max(events.start[r], span.start);
 }
 
-// The innermost of the ranges or frames that the thread was in for at least this share of the span.
-// They nest, so it is the last one to begin.
-template <class Events>
-Row innermost(const Events& events, std::uint16_t thread, Span span, double share) {
-  return last_before(first_from(events.start, span.end), [&](Row r) {
-    return events.thread[r] == thread && static_cast<double>(shared_ns(events, r, span)) >=
-                                             share * static_cast<double>(span.length());
-  });
+// The innermost range that the thread was in for all of a span, or no_row.
+Row range_of(const Context& c, std::uint16_t thread, Span span) {
+  return c.analysis.structure().ranges().first_open(
+      thread, span.start, [&](Row r) { return c.trace().ranges.end[r] >= span.end; });
 }
 
-// The Python frame that the host was in for most of an idle time, or no_row.
-Row frame_of(const Trace& t, const Idle& idle) {
-  return idle.thread == no_index ? no_row : innermost(t.frames, idle.thread, idle.span, 0.5);
+// The Python frame that the host was in for most of an idle time, or no_row. They nest, so it is
+// the last one to begin.
+Row frame_of(const Context& c, const Idle& idle) {
+  const Trace& t = c.trace();
+  if (idle.thread == no_index || t.frames.size() == 0) return no_row;
+  const Nesting& frames = c.analysis.structure().frames();
+  const std::size_t begun = frames.begun_before(idle.thread, idle.span.end);
+  const Row place = last_before(static_cast<Row>(begun), [&](Row at) {
+    return 2 * shared_ns(t.frames, frames.of(idle.thread)[at], idle.span) >= idle.span.length();
+  });
+  return place == no_row ? no_row : frames.of(idle.thread)[place];
 }
 
 // Calls take(row) with the OS calls of the launching thread that touch an idle time.
@@ -96,15 +100,43 @@ SourceLine line_of(const Context& c, NameId name) {
   return it == sources.end() ? SourceLine{} : it->second;
 }
 
-// The program line named by the innermost range or frame around a moment, on one of the wanted
-// threads.
-template <class Events, class Wanted>
-SourceLine line_in(const Context& c, const Events& events, Ns at, Wanted wanted) {
-  const auto& sources = c.analysis.names.sources;
-  const Row named = last_before(first_after(events.start, at), [&](Row r) {
-    return events.end[r] >= at && wanted(events.thread[r]) && sources.contains(events.name[r]);
-  });
-  return named == no_row ? SourceLine{} : line_of(c, events.name[named]);
+const Nesting& nesting_of(const Context& c, const Ranges& /*ranges*/) {
+  return c.analysis.structure().ranges();
+}
+const Nesting& nesting_of(const Context& c, const Frames& /*frames*/) {
+  return c.analysis.structure().frames();
+}
+
+// The row of a thread's innermost range or frame around a moment that names a line of the program;
+// no_row if there is none.
+template <class Events>
+Row naming_a_line(const Context& c, const Events& events, std::uint16_t thread, Ns at) {
+  if (events.size() == 0) return no_row;
+  const auto names_one = [&](Row r) {
+    return events.end[r] >= at && c.analysis.names.sources.contains(events.name[r]);
+  };
+  const Nesting& nesting = nesting_of(c, events);
+  const std::span<const Row> own = nesting.of(thread);
+  std::size_t begun = nesting.begun_before(thread, at + 1);
+  // What begins at this very moment may end in it: a frame that says where a call was made.
+  for (; begun > 0 && events.start[own[begun - 1]] == at; --begun)
+    if (names_one(own[begun - 1])) return own[begun - 1];
+  return begun == 0 ? no_row : nesting.first_from(own[begun - 1], names_one);
+}
+
+// The line that it names; of all threads of the process, the one whose range began last, if
+// `beside`.
+template <class Events>
+SourceLine line_in(const Context& c, const Events& events, std::uint16_t thread, Ns at,
+                   bool beside = false) {
+  const std::vector<Thread>& threads = c.trace().threads;
+  Row found = no_row;
+  for (std::uint16_t other = 0; other < threads.size(); ++other)
+    if (other == thread || (beside && threads[other].process == threads[thread].process))
+      if (const Row r = naming_a_line(c, events, other, at);
+          r != no_row && (found == no_row || r > found))
+        found = r;
+  return found == no_row ? SourceLine{} : line_of(c, events.name[found]);
 }
 
 // The forward operator of the backward operator that a thread is in: its row of Trace::forwards.
@@ -190,11 +222,11 @@ std::string host_note(const Context& c, const Idle& idle) {
   if (idle.thread == no_index) return "";
   const Trace& t = c.trace();
   std::string note;
-  if (const Row range = innermost(t.ranges, idle.thread, idle.span, 1); range != no_row) {
+  if (const Row range = range_of(c, idle.thread, idle.span); range != no_row) {
     note = fmt::format("in range '{}'",
                        shortened(without_arguments(t.names[t.ranges.name[range]]), 60));
   }
-  if (const Row frame = frame_of(t, idle); frame != no_row) {
+  if (const Row frame = frame_of(c, idle); frame != no_row) {
     note += note.empty() ? "in " : ", ";
     note += shortened(t.names[t.frames.name[frame]], 60);
   }
@@ -217,24 +249,20 @@ std::string host_note(const Context& c, const Idle& idle) {
 SourceLine source_around(const Context& c, std::uint16_t thread, Ns at) {
   const Trace& t = c.trace();
   if (c.analysis.names.sources.empty() || thread == no_index) return {};
-  const auto same = [thread](std::uint16_t other) { return other == thread; };
-  if (SourceLine line = line_in(c, t.frames, at, same); line.line > 0) return line;
-  if (SourceLine line = line_in(c, t.ranges, at, same); line.line > 0) return line;
+  if (SourceLine line = line_in(c, t.frames, thread, at); line.line > 0) return line;
+  if (SourceLine line = line_in(c, t.ranges, thread, at); line.line > 0) return line;
   if (const Row f = forward_of(t, thread, at); f != no_row) {
-    const auto forward = [&](std::uint16_t other) { return other == t.forwards.forward_thread[f]; };
-    SourceLine line = line_in(c, t.frames, t.forwards.forward_start[f], forward);
+    const Forwards& forwards = t.forwards;
+    SourceLine line = line_in(c, t.frames, forwards.forward_thread[f], forwards.forward_start[f]);
     if (line.line > 0) return line;
   }
-  const auto beside = [&](std::uint16_t other) {
-    return t.threads[other].process == t.threads[thread].process;
-  };
-  if (SourceLine line = line_in(c, t.frames, at, beside); line.line > 0) return line;
-  return line_in(c, t.ranges, at, beside);
+  if (SourceLine line = line_in(c, t.frames, thread, at, true); line.line > 0) return line;
+  return line_in(c, t.ranges, thread, at, true);
 }
 
 SourceLine source_of_idle(const Context& c, const Idle& idle) {
   const Trace& t = c.trace();
-  if (const Row frame = frame_of(t, idle); frame != no_row) {
+  if (const Row frame = frame_of(c, idle); frame != no_row) {
     if (SourceLine line = line_of(c, t.frames.name[frame]); line.line > 0) return line;
   }
   Row call = idle.call;

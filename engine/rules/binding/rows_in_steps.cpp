@@ -104,15 +104,6 @@ const std::vector<Spans>& RowsInSteps::stalls() const {
   return stalls_;
 }
 
-const HostWork& RowsInSteps::host_work() const {
-  std::call_once(host_work_made_, [this] {
-    const std::int64_t steps = std::max<std::int64_t>(1, analysis_.step_count());
-    host_work_ = std::make_unique<const HostWork>(analysis_.trace, analysis_.names,
-                                                  analysis_.total_ns() / steps);
-  });
-  return *host_work_;
-}
-
 const ReadBacks& RowsInSteps::read_backs() const {
   std::call_once(read_backs_found_, [this] { read_backs_ = find_read_backs(analysis_, ops); });
   return read_backs_;

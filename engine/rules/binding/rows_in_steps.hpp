@@ -8,7 +8,7 @@
 #include "analysis/analysis.hpp"
 #include "analysis/collectives.hpp"
 #include "analysis/detect/read_backs.hpp"
-#include "analysis/host_work.hpp"
+#include "analysis/structure/structure.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
@@ -29,7 +29,7 @@ class RowsInSteps {
   /// By analyzed device: when page faults of unified memory were handled, or pages migrated.
   const std::vector<Spans>& stalls() const;
   /// What host threads did during idle time.
-  const HostWork& host_work() const;
+  const HostWork& host_work() const { return analysis_.structure().host_work(); }
   /// What collectives do.
   const CollectiveKinds& collectives() const;
   /// By operation: the number, from 1, of the collective or message that it is a member of
@@ -47,11 +47,10 @@ class RowsInSteps {
 
  private:
   const Analysis& analysis_;
-  mutable std::once_flag by_stream_found_, stalls_found_, host_work_made_, read_backs_found_,
-      stretches_found_, collectives_made_, meetings_found_;
+  mutable std::once_flag by_stream_found_, stalls_found_, read_backs_found_, stretches_found_,
+      collectives_made_, meetings_found_;
   mutable std::vector<std::vector<Row>> by_stream_;
   mutable std::vector<Spans> stalls_;
-  mutable std::unique_ptr<const HostWork> host_work_;
   mutable std::vector<Row> meetings_;
   mutable ReadBacks read_backs_;
   mutable std::vector<std::uint8_t> stretches_;

@@ -13,8 +13,6 @@ namespace {
 // Anything shorter may be the preparation of a launch: an eager framework takes 5 to 50 us from one
 // to the next.
 constexpr Ns compiler_ns = 200'000;
-// How many enclosing operators of a call to look at: no program nests that many.
-constexpr std::size_t most_around = 64;
 // A thread that needs Python's lock waits in pieces of the switch interval, 5 ms.
 constexpr Ns lock_piece_ns = 6'000'000;
 // The share of its wait during which another thread of the process runs.
@@ -98,7 +96,7 @@ class StretchFinder {
     }
     // Between two collectives, a library copies what it received.
     if (i.previous != no_row && a_.is_collective(i.previous)) return Stretch::unnamed;
-    if (doing != 0) return launches_[doing] ? Stretch::launching : Stretch::works;
+    if (doing != 0) return launches_work(doing) ? Stretch::launching : Stretch::works;
     if (runs) return Stretch::works;
     // The host had waited for a result and launched GPU work again: in between it worked.
     if (holds(reads_, i.previous) && i.next != no_row) return Stretch::works;
@@ -265,28 +263,28 @@ class StretchFinder {
     return span.length() - overlap(in_call_[thread], span);
   }
 
-  // Finds names of operators ("aten::addmm") in which calls launched GPU work.
+  // Finds the names of ranges in which calls launched GPU work.
   void find_launching_operators() {
     const Ranges& ranges = t_.ranges;
     const Calls& calls = t_.calls;
     launches_.assign(t_.names.size(), false);
-    std::vector<std::uint8_t> is_operator(t_.names.size());
-    for (const NameId name : ranges.name)
-      is_operator[name] = t_.names[name].find("::") != std::string::npos;
-    std::vector<std::vector<Row>> open(t_.threads.size());  // the innermost last
-    Row range = 0;
+    const Nesting& nesting = a_.structure().ranges();
+    LastBegun last(nesting, ranges.start, t_.threads.size());
+    std::vector<bool> known(ranges.size());
     for (Row c = 0; c < calls.size(); ++c) {
-      for (; range < ranges.size() && ranges.start[range] <= calls.start[c]; ++range) {
-        if (ranges.nest[range] == 0 || is_operator[ranges.name[range]] == 0) continue;
-        std::vector<Row>& around = open[ranges.thread[range]];
-        while (!around.empty() && ranges.end[around.back()] <= ranges.start[range])
-          around.pop_back();
-        if (around.size() < most_around) around.push_back(range);
-      }
       if (!gh::launches(a_.names.call[calls.name[c]])) continue;
-      for (const Row r : open[calls.thread[c]])
-        if (ranges.end[r] > calls.start[c]) launches_[ranges.name[r]] = true;
+      // Those around a range that is known to launch are known as well.
+      nesting.first_open(last.at(calls.thread[c], calls.start[c]), calls.start[c], [&](Row r) {
+        if (known[r]) return true;
+        known[r] = true;
+        launches_[ranges.name[r]] = launches_[ranges.name[r]] || ranges.nest[r] != 0;
+        return false;
+      });
     }
+  }
+
+  bool launches_work(NameId name) const {
+    return launches_[name] && t_.names[name].find("::") != std::string::npos;
   }
 
   const Context& c_;
@@ -298,7 +296,7 @@ class StretchFinder {
   const RowBits reads_;
   bool has_trips_ = false;
   Spans phases_;
-  std::vector<bool> launches_;                           // by name of an operator
+  std::vector<bool> launches_;                           // by name of a range
   std::vector<Spans> lock_waits_, lock_calls_, on_cpu_;  // by thread
   // By thread, if no context switches were recorded.
   std::vector<Spans> in_call_;

@@ -1,11 +1,11 @@
 // Which ranges a thread is in, and whose ranges describe a thread without any.
-#include "analysis/open_ranges.hpp"
+#include "analysis/structure/nesting.hpp"
 
 #include "support/traces.hpp"
 
 using namespace gh;
 
-TEST_CASE("open ranges: at each moment they match a search over all ranges") {
+TEST_CASE("nesting: at each moment they match a search over all ranges") {
   Trace t;
   t.processes.emplace_back();
   t.threads.resize(2);
@@ -24,21 +24,29 @@ TEST_CASE("open ranges: at each moment they match a search over all ranges") {
     t.ranges.nest.push_back(0);
   }
   t.seal();
-  std::vector<std::uint8_t> wanted(t.names.size(), 1);
-  wanted[t.names.find("r3")] = 0;
-  OpenRanges open(t, wanted);
+  const Nesting nesting(t.ranges, t.threads.size());
+  LastBegun last(nesting, t.ranges.start, t.threads.size());
   for (Ns at = 0; at < 1100; at += 3)
     for (std::uint16_t thread = 0; thread < 2; ++thread) {
       std::vector<Row> expected;
       for (Row r = 0; r < t.ranges.size(); ++r)
-        if (t.ranges.thread[r] == thread && t.ranges.start[r] <= at && t.ranges.end[r] > at &&
-            wanted[t.ranges.name[r]])
-          expected.push_back(r);
-      CHECK(open.at(thread, at) == expected);
+        if (t.ranges.thread[r] == thread && t.ranges.start[r] <= at && t.ranges.end[r] > at)
+          expected.insert(expected.begin(), r);
+      std::vector<Row> at_once, in_order;
+      const auto to = [](std::vector<Row>& rows) {
+        return [&rows](Row r) {
+          rows.push_back(r);
+          return false;
+        };
+      };
+      nesting.first_open(thread, at, to(at_once));
+      nesting.first_open(last.at(thread, at), at, to(in_order));
+      CHECK(at_once == expected);
+      CHECK(in_order == expected);
     }
 }
 
-TEST_CASE("open ranges: operators are recognized by name") {
+TEST_CASE("nesting: operators are recognized by name") {
   for (const char* name : {"aten::mm", "AddmmBackward0", "aten::mm, sizes = [[2, 3]]",
                            "torch::autograd::AccumulateGrad", "MmBackward0, seq = 5"})
     CHECK_MESSAGE(is_operator_name(name), name);

@@ -1,4 +1,4 @@
-#include "analysis/repeated_runs.hpp"
+#include "analysis/structure/repeated_runs.hpp"
 
 #include <algorithm>
 #include <map>

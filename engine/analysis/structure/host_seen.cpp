@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/host_work.hpp"
+#include "analysis/structure/host_work.hpp"
 
 namespace gh {
 namespace {

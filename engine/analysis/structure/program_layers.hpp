@@ -41,12 +41,6 @@ struct Origin {
 };
 using OriginId = std::uint32_t;
 
-/// A moment on a host thread.
-struct Moment {
-  Ns at = 0;
-  std::uint16_t thread = no_index;
-};
-
 /// Ranges that mark steps or passes (schemas/ranges.toml) make no layer: what lies in them is told
 /// apart by step and by pass.
 ///
@@ -63,8 +57,7 @@ struct Moment {
 /// that takes most of their time (repeated_layers.hpp).
 class ProgramLayers {
  public:
-  /// `moments`: in order of time; what they lie in is found as well.
-  explicit ProgramLayers(const Analysis& analysis, const std::vector<Moment>& moments = {});
+  explicit ProgramLayers(const Analysis& analysis);
 
   const std::vector<Layer>& all() const { return layers_; }
   const Layer& operator[](LayerId layer) const { return layers_[layer]; }
@@ -76,7 +69,11 @@ class ProgramLayers {
     return of_op_.empty() || of_op_[op] == 0 ? of_call(trace_.ops.call[op]) : of_op_[op];
   }
   OriginId of_call(Row call) const { return call == no_row ? 0 : of_call_[call]; }
-  OriginId of_moment(std::size_t i) const { return of_moment_[i]; }
+  /// Of a block of memory that a thread took or gave back at a moment (Trace::allocations).
+  OriginId of_allocation(Ns at, std::uint16_t thread) const;
+  /// The layer that a row of Trace::ranges or Trace::frames is, or `outside` where it is none.
+  LayerId of_range(Row range) const { return of_range_[range]; }
+  LayerId of_frame(Row frame) const { return of_frame_[frame]; }
   const Origin& origin(OriginId id) const { return origins_[id]; }
 
   /// Names from the outermost on: "blocks.3.attn".
@@ -100,7 +97,8 @@ class ProgramLayers {
   std::vector<Layer> layers_;
   std::vector<std::string> operators_;
   std::vector<Origin> origins_;
-  std::vector<OriginId> of_call_, of_moment_;
+  std::vector<OriginId> of_call_, of_allocation_;
+  std::vector<LayerId> of_range_, of_frame_;
   std::vector<OriginId> of_op_;  // of layers that no range names; empty without any
   bool has_backward_ = false, has_repeated_ = false, has_matched_backward_ = false;
 };

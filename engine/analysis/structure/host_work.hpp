@@ -6,6 +6,7 @@
 
 #include "analysis/classes.hpp"
 #include "analysis/host_threads.hpp"
+#include "analysis/structure/nesting.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -14,7 +15,7 @@ class HostWork {
  public:
   /// Ranges that last about as long as a step or longer, and during which GPU work was launched,
   /// say nothing about what else was done in them.
-  HostWork(const Trace& trace, const NameClasses& names, Ns step_ns);
+  HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting, Ns step_ns);
 
   struct Doing {
     NameId name = 0;    ///< 0 if nothing shows it
@@ -55,16 +56,12 @@ class HostWork {
   Seen seen(const std::vector<Stretch>& stretches) const;
 
  private:
-  struct RangesOfThread {
-    std::vector<Row> rows;              // in order of start
-    std::vector<std::uint32_t> around;  // by place: the place of the enclosing range, or no_row
-  };
   struct Share {
     NameId name = 0;
     Ns ns = 0;
     Ns begun = 0;
   };
-  void find_narrators();
+  void find_narrators(const NameClasses& names, Ns step_ns);
   Doing of_thread(std::uint16_t thread, Span stretch) const;
   struct Tally;
   void watch();
@@ -79,7 +76,8 @@ class HostWork {
 
   const Trace& trace_;
   const HostThreads threads_;
-  std::vector<RangesOfThread> ranges_;                 // by thread
+  const Nesting& nesting_;
+  std::vector<bool> says_nothing_;                     // by range
   std::vector<std::vector<std::uint16_t>> narrators_;  // by process: threads with most ranges
   // By thread, in order of start; empty if nothing was recorded.
   std::vector<std::vector<Row>> samples_, on_cpu_, lock_waits_;

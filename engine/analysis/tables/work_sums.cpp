@@ -1,4 +1,4 @@
-#include "analysis/work_sums.hpp"
+#include "analysis/tables/work_sums.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analysis/repeated_layers.hpp"
+#include "analysis/structure/repeated_layers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
 // Which modules, ranges, operator, line and pass each launch comes from.
-#include "analysis/program_layers.hpp"
-
 #include <fmt/format.h>
 
 #include <functional>
 
+#include "analysis/structure/structure.hpp"
 #include "support/layered.hpp"
 #include "support/script.hpp"
 
@@ -646,24 +645,42 @@ TEST_CASE("program layers: XLA's names may contain commas and slashes, or be mis
   CHECK(l.path("module's").empty());
 }
 
-TEST_CASE("program layers: a moment lies where what was launched then lies") {
+TEST_CASE("program layers: a block of memory lies where what was launched then lies") {
   Script s;
   s.range("encoder", [&] { s.range("attention", [&] { s.launch("k"); }); });
   s.launch("last");
-  const gh::Analysis a = support::analysed(s.nsys());
-  const gh::Calls& calls = a.trace.calls;
-  const std::uint16_t thread = calls.thread[0];
-  const gh::ProgramLayers layers(a, {{calls.start[0], thread},
-                                     {calls.start[0] + 1, gh::no_index},
-                                     {calls.start[1], thread},
-                                     {calls.end[1] + 1'000'000, thread}});
-  const auto path = [&](std::size_t i) {
-    return layers.path(layers.origin(layers.of_moment(i)).layer);
+  gh::Trace t = s.nsys();
+  const std::vector<gh::Ns> launched = t.calls.start;
+  const std::uint16_t thread = t.calls.thread[0];
+  gh::Allocations& blocks = t.allocations;
+  const auto block = [&](gh::Ns at, std::uint16_t by) {
+    blocks.start.push_back(at);
+    blocks.address.push_back(at);
+    blocks.bytes.push_back(1);
+    blocks.in_use.push_back(-1);
+    blocks.reserved.push_back(-1);
+    blocks.pool.push_back(0);
+    blocks.device.push_back(0);
+    blocks.process.push_back(0);
+    blocks.thread.push_back(by);
+    blocks.kind.push_back(gh::MemoryKind::device);
+    blocks.correlation.push_back(0);
   };
-  CHECK(path(0) == "encoder.attention");
-  CHECK(path(1).empty());  // nobody knows on which thread
-  CHECK(path(2).empty());
-  CHECK(path(3).empty());
+  const gh::Ns after = launched[1] + 1'000'000'000;
+  block(launched[0], thread);
+  block(launched[0] + 1, gh::no_index);
+  block(launched[1], thread);
+  block(after, thread);
+  const gh::Analysis a = support::analysed(std::move(t));
+  const gh::ProgramLayers& layers = a.structure().layers();
+  const auto path = [&](gh::Ns at, std::uint16_t by) {
+    return layers.path(layers.origin(layers.of_allocation(at, by)).layer);
+  };
+  CHECK(path(launched[0], thread) == "encoder.attention");
+  CHECK(path(launched[0] + 1, gh::no_index).empty());  // nobody knows on which thread
+  CHECK(path(launched[1], thread).empty());
+  CHECK(path(after, thread).empty());
+  CHECK(layers.of_allocation(after + 1, thread) == 0);
 }
 
 TEST_CASE("program layers: there are none without ranges, nor without work") {

@@ -1,5 +1,5 @@
 // Layers that no range names: what repeats within a step.
-#include "analysis/repeated_layers.hpp"
+#include "analysis/structure/repeated_layers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What groups of operations take: each nanosecond of each step once, exactly as the account has it.
-#include "analysis/work_sums.hpp"
+#include "analysis/tables/work_sums.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/program_layers.hpp"
+#include "analysis/structure/program_layers.hpp"
 #include "read/read.hpp"
 #include "support/traces.hpp"
 

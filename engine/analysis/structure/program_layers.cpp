@@ -1,6 +1,6 @@
 // Goes through ranges, frames and calls in order of time, with a stack for each thread. What a
 // range means is looked up once for each name.
-#include "analysis/program_layers.hpp"
+#include "analysis/structure/program_layers.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "analysis/crews.hpp"
-#include "analysis/open_ranges.hpp"
-#include "analysis/repeated_layers.hpp"
+#include "analysis/structure/repeated_layers.hpp"
+#include "analysis/structure/structure.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -29,7 +29,7 @@ constexpr std::size_t most_counted_names = 64;  // within one range
 // Arrows that begin or end at one moment; real ones are few.
 constexpr std::size_t most_arrows = 64;
 constexpr std::size_t most_layers = 200'000, most_name_letters = 160;
-// Real programs nest a few dozen deep; see OpenRanges.
+// Real programs nest a few dozen deep; see Nesting.
 constexpr std::size_t most_open = 256;
 // A range that is longer than this many steps is no part of one.
 constexpr double most_steps = 2;
@@ -180,22 +180,23 @@ class LayerFinder {
     find_enclosing();
   }
 
-  void run(const std::vector<Moment>& moments) {
+  void run() {
     const Calls& c = t_.calls;
+    const Allocations& blocks = t_.allocations;
     out_.of_call_.resize(c.size());
-    out_.of_moment_.resize(moments.size());
-    std::size_t moment = 0;
-    const auto moments_until = [&](Ns at) {
-      for (; moment < moments.size() && moments[moment].at < at; ++moment)
-        out_.of_moment_[moment] = at_moment(moments[moment]);
+    out_.of_allocation_.resize(blocks.size());
+    out_.of_range_.resize(t_.ranges.size(), outside);
+    out_.of_frame_.resize(t_.frames.size(), outside);
+    Row block = 0;
+    const auto blocks_until = [&](Ns at) {
+      for (; block < blocks.size() && blocks.start[block] < at; ++block)
+        out_.of_allocation_[block] = origin_of(blocks.thread[block], blocks.start[block]);
     };
     for (Row call = 0; call < c.size(); ++call) {
-      moments_until(c.start[call]);
-      open_until(c.start[call]);
-      out_.of_call_[call] = origin_at(c.thread[call], c.start[call]);
+      blocks_until(c.start[call]);
+      out_.of_call_[call] = origin_of(c.thread[call], c.start[call]);
     }
-    moments_until(open_end);
-    for (; moment < moments.size(); ++moment) out_.of_moment_[moment] = at_moment(moments[moment]);
+    blocks_until(open_end);
   }
 
  private:
@@ -284,20 +285,18 @@ class LayerFinder {
   // Ranges around modules, such as a framework's loop, are no layers of theirs.
   void find_enclosing() {
     const Ranges& r = t_.ranges;
-    std::vector<std::vector<std::pair<Ns, std::uint32_t>>> open(t_.threads.size());
+    const Nesting& nesting = a_.structure().ranges();
+    std::vector<bool> seen(r.size());  // with those around them
     for (Row row = 0; row < r.size(); ++row) {
-      const Meaning::Kind kind = meaning_of(r.name[row], r.nest[row]).kind;
-      if (kind != Meaning::Kind::plain && kind != Meaning::Kind::module) continue;
-      const std::uint32_t meaning = known_[r.name[row]];
-      auto& stack = open[r.thread[row]];
-      std::erase_if(stack, [&](const auto& o) { return o.first <= r.start[row]; });
-      if (kind == Meaning::Kind::plain) {
-        if (stack.size() < most_open) stack.emplace_back(r.end[row], meaning);
-      } else if (meanings_[meaning].absolute) {
-        has_paths_ = true;
-        for (const auto& [end, plain] : stack) meanings_[plain].encloses = true;
-        stack.clear();
-      }
+      const Meaning& m = meaning_of(r.name[row], r.nest[row]);
+      if (m.kind != Meaning::Kind::module || !m.absolute) continue;
+      has_paths_ = true;
+      nesting.first_open(nesting.around(row), r.start[row], [&](Row around) {
+        if (seen[around]) return true;
+        seen[around] = true;
+        meanings_[known_[r.name[around]]].encloses = true;
+        return false;
+      });
     }
   }
 
@@ -526,9 +525,9 @@ class LayerFinder {
     return origin_id(with_line);
   }
 
-  OriginId at_moment(const Moment& m) {
-    open_until(m.at);
-    return m.thread == no_index ? 0 : origin_at(m.thread, m.at);
+  OriginId origin_of(std::uint16_t thread, Ns at) {
+    open_until(at);
+    return thread == no_index ? 0 : origin_at(thread, at);
   }
 
   void open_until(Ns at) {
@@ -565,7 +564,7 @@ class LayerFinder {
     open.in_module = is_module || (around && around->in_module);
     open.kind = is_module ? Meaning::Kind::module : Meaning::Kind::dropped;
     if (is_module) {
-      o.layer = module_layer(m, around);
+      o.layer = out_.of_frame_[row] = module_layer(m, around);
       if (o.pass == Pass::other) o.pass = Pass::forward;
     }
     if (has_line) o.line = name;
@@ -589,13 +588,15 @@ class LayerFinder {
     switch (m.kind) {
       case Meaning::Kind::module:
         open_module(m, around, o, open);
+        out_.of_range_[row] = o.layer;
         if (const auto it = forward_end_.find(row); it != forward_end_.end())
           open.end = std::max(open.end, it->second);
         break;
       case Meaning::Kind::plain:
         if (r.end[row] - r.start[row] > longest_ns_) return;
         if (o.pass != Pass::backward || !around || !around->linked)
-          o.layer = range_layer(m.parts.front(), around ? around->holds : outside, around);
+          o.layer = out_.of_range_[row] =
+              range_layer(m.parts.front(), around ? around->holds : outside, around);
         break;
       case Meaning::Kind::dropped:
         // It began within what ends before it: a profiler's step may do that.
@@ -705,10 +706,18 @@ class LayerFinder {
   Row next_range_ = 0, next_frame_ = 0;
 };
 
-ProgramLayers::ProgramLayers(const Analysis& analysis, const std::vector<Moment>& moments)
-    : trace_(analysis.trace) {
-  LayerFinder(*this, analysis).run(moments);
+ProgramLayers::ProgramLayers(const Analysis& analysis) : trace_(analysis.trace) {
+  LayerFinder(*this, analysis).run();
   of_op_ = RepeatedLayers(*this, analysis).of_op();
+}
+
+OriginId ProgramLayers::of_allocation(Ns at, std::uint16_t thread) const {
+  const Allocations& blocks = trace_.allocations;
+  for (auto row = static_cast<std::size_t>(
+           std::lower_bound(blocks.start.begin(), blocks.start.end(), at) - blocks.start.begin());
+       row < blocks.size() && blocks.start[row] == at; ++row)
+    if (blocks.thread[row] == thread) return of_allocation_[row];
+  return 0;
 }
 
 std::string ProgramLayers::path_of(LayerId layer, bool stems) const {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/program_layers.hpp"
-#include "analysis/repeated_runs.hpp"
+#include "analysis/structure/program_layers.hpp"
+#include "analysis/structure/repeated_runs.hpp"
 
 namespace gh {
 

@@ -1,4 +1,4 @@
-#include "analysis/host_work.hpp"
+#include "analysis/structure/host_work.hpp"
 
 #include <algorithm>
 #include <map>
@@ -53,37 +53,31 @@ bool any_within(const std::vector<Ns>& times, Span span) {
 
 }  // namespace
 
-HostWork::HostWork(const Trace& trace, const NameClasses& names, Ns step_ns)
-    : trace_(trace), threads_(trace, names), ranges_(trace.threads.size()) {
-  const Ranges& ranges = trace.ranges;
-  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace, names);
-  std::vector<std::vector<std::uint32_t>> open(ranges_.size());  // places, the innermost last
+HostWork::HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting, Ns step_ns)
+    : trace_(trace), threads_(trace, names), nesting_(nesting), says_nothing_(trace.ranges.size()) {
+  find_narrators(names, step_ns);
+  watch();
+}
+
+void HostWork::find_narrators(const NameClasses& names, Ns step_ns) {
+  const Ranges& ranges = trace_.ranges;
+  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace_, names);
+  std::vector<std::size_t> telling(trace_.threads.size());  // by thread: how many ranges
   for (Row r = 0; r < ranges.size(); ++r) {
     const Span span{ranges.start[r], ranges.end[r]};
     const bool whole =
         static_cast<double>(span.length()) >= whole_share * static_cast<double>(step_ns);
-    if (ranges.nest[r] == 0 || (whole && any_within(launched[ranges.thread[r]], span))) continue;
-    RangesOfThread& own = ranges_[ranges.thread[r]];
-    std::vector<std::uint32_t>& around = open[ranges.thread[r]];
-    while (!around.empty() && ranges.end[own.rows[around.back()]] <= ranges.start[r])
-      around.pop_back();
-    own.around.push_back(around.empty() ? no_row : around.back());
-    around.push_back(static_cast<std::uint32_t>(own.rows.size()));
-    own.rows.push_back(r);
+    says_nothing_[r] =
+        ranges.nest[r] == 0 || (whole && any_within(launched[ranges.thread[r]], span));
+    telling[ranges.thread[r]] += says_nothing_[r] ? 0 : 1;
   }
-  find_narrators();
-  watch();
-}
-
-void HostWork::find_narrators() {
   narrators_.resize(trace_.processes.size());
-  for (std::uint16_t t = 0; t < ranges_.size(); ++t)
-    if (!ranges_[t].rows.empty()) narrators_[trace_.threads[t].process].push_back(t);
+  for (std::uint16_t t = 0; t < telling.size(); ++t)
+    if (telling[t] > 0) narrators_[trace_.threads[t].process].push_back(t);
   for (std::vector<std::uint16_t>& threads : narrators_) {
     if (threads.size() <= most_narrators) continue;
-    std::stable_sort(threads.begin(), threads.end(), [&](std::uint16_t a, std::uint16_t b) {
-      return ranges_[a].rows.size() > ranges_[b].rows.size();
-    });
+    std::stable_sort(threads.begin(), threads.end(),
+                     [&](std::uint16_t a, std::uint16_t b) { return telling[a] > telling[b]; });
     threads.resize(most_narrators);
   }
 }
@@ -123,9 +117,9 @@ HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
 // How much of a span is covered by ranges of each name.
 std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stretch) const {
   const Ranges& ranges = trace_.ranges;
-  const RangesOfThread& own = ranges_[thread];
   std::map<NameId, Share> by_name;
   const auto take = [&](Row r) {
+    if (says_nothing_[r]) return;
     const Ns shared =
         std::min(ranges.end[r], stretch.end) - std::max(ranges.start[r], stretch.start);
     if (shared <= 0) return;
@@ -135,17 +129,16 @@ std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stre
     share.ns = std::min(stretch.length(), share.ns + shared);
     share.begun = ranges.start[r];
   };
-  const auto first = std::partition_point(own.rows.begin(), own.rows.end(),
-                                          [&](Row r) { return ranges.start[r] < stretch.start; }) -
-                     own.rows.begin();
+  const std::span<const Row> own = nesting_.of(thread);
+  const std::size_t first = nesting_.begun_before(thread, stretch.start);
   std::vector<Row> around;
-  for (std::uint32_t at = first > 0 ? static_cast<std::uint32_t>(first - 1) : no_row;
-       at != no_row && around.size() < most_around; at = own.around[at])
-    around.push_back(own.rows[at]);
+  nesting_.first_open(first > 0 ? own[first - 1] : no_row, stretch.start, [&](Row r) {
+    if (!says_nothing_[r]) around.push_back(r);
+    return around.size() == most_around;
+  });
   std::for_each(around.rbegin(), around.rend(), take);
-  for (auto at = static_cast<std::size_t>(first);
-       at < own.rows.size() && ranges.start[own.rows[at]] < stretch.end; ++at)
-    take(own.rows[at]);
+  for (std::size_t at = first; at < own.size() && ranges.start[own[at]] < stretch.end; ++at)
+    take(own[at]);
   std::vector<Share> shares;
   for (const auto& [name, share] : by_name) shares.push_back(share);
   return shares;

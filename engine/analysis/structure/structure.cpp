@@ -1,0 +1,37 @@
+#include "analysis/structure/structure.hpp"
+
+#include <algorithm>
+
+#include "base/profile.hpp"
+
+namespace gh {
+
+const Structure& Analysis::structure() const {
+  return structure_.get([this] { return std::make_shared<const Structure>(*this); });
+}
+
+const Nesting& Structure::ranges() const {
+  const Trace& t = analysis_.trace;
+  return ranges_.get([&] { return std::make_shared<const Nesting>(t.ranges, t.threads.size()); });
+}
+
+const Nesting& Structure::frames() const {
+  const Trace& t = analysis_.trace;
+  return frames_.get([&] { return std::make_shared<const Nesting>(t.frames, t.threads.size()); });
+}
+
+const ProgramLayers& Structure::layers() const {
+  return layers_.get([this] {
+    return timed("layers", [&] { return std::make_shared<const ProgramLayers>(analysis_); });
+  });
+}
+
+const HostWork& Structure::host_work() const {
+  return host_work_.get([this] {
+    return std::make_shared<const HostWork>(
+        analysis_.trace, analysis_.names, ranges(),
+        analysis_.total_ns() / std::max<std::int64_t>(1, analysis_.step_count()));
+  });
+}
+
+}  // namespace gh

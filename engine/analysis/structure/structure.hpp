@@ -1,0 +1,36 @@
+// Where in the program each launch, and each moment of a host thread, lies. This is the only place
+// that answers it; layers, tables, the path, facts and rules ask here:
+//
+//   nesting.hpp         the ranges around a moment, from the innermost out
+//   program_layers.hpp  the module, operator, line and pass of a launch, with backward led to the
+//                       forward that it is of; layers that no range names: repeated_layers.hpp
+//   host_work.hpp       what a thread did in a span of time
+//
+// Analysis holds it (Analysis::structure). Each part is made when it is first asked for.
+#pragma once
+#include "analysis/structure/host_work.hpp"
+#include "analysis/structure/nesting.hpp"
+#include "analysis/structure/program_layers.hpp"
+#include "base/lazy.hpp"
+
+namespace gh {
+
+/// Several threads may ask at once.
+class Structure {
+ public:
+  /// The analysis has to outlive it.
+  explicit Structure(const Analysis& analysis) : analysis_(analysis) {}
+
+  const Nesting& ranges() const;
+  const Nesting& frames() const;
+  const ProgramLayers& layers() const;
+  const HostWork& host_work() const;
+
+ private:
+  const Analysis& analysis_;
+  Lazy<Nesting> ranges_, frames_;
+  Lazy<ProgramLayers> layers_;
+  Lazy<HostWork> host_work_;
+};
+
+}  // namespace gh
