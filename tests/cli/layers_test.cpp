@@ -224,8 +224,8 @@ TEST_CASE("layers: JSON keeps to its schema, which requires every field and allo
   });
   for (const auto& [pointer, value] :
        std::vector<std::pair<std::string, Json>>{{"/schema_version", 2},
-                                                 {"/reports/0/by", "range"},
-                                                 {"/reports/0/sort", "count"},
+                                                 {"/reports/0/by", "name"},
+                                                 {"/reports/0/sort", "size"},
                                                  {"/reports/0/rows/0/parent", -1},
                                                  {"/reports/0/rows/0/total_ns", -1},
                                                  {"/reports/0/rows/0/path", ""},

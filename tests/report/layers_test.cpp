@@ -460,7 +460,7 @@ TEST_CASE("layers: notes say what was not told apart, and how to record it") {
       s.launch(norm, 30);
     }
   };
-  CHECK(notes(repeated).starts_with("TablesReport that no range names were found by what repeats"));
+  CHECK(notes(repeated).starts_with("Layers that no range names were found by what repeats"));
   CHECK(notes([&](Script& s) {
           repeated(s);
           s.launch("loss", 10);
