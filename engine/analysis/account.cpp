@@ -290,11 +290,12 @@ class AccountBuilder {
       : trace_(trace),
         causes_(trace, classes, names),
         crews_(trace),
-        idle_causes_(trace, classes, names, crews_, failed),
+        idle_causes_(trace, names, crews_, failed),
         devices_(devices),
         offloaded_(devices.size()),
         with_upload_(devices.size()) {
     account_.causes = causes_.all();
+    account_.kinds.assign(account_.causes.begin(), account_.causes.end());
   }
 
   Account build(std::size_t chunk_size) {
@@ -441,13 +442,27 @@ class AccountBuilder {
 
 }  // namespace
 
-Ns Account::total_ns(const std::string& cause) const {
-  const auto it = std::find(causes.begin(), causes.end(), cause);
-  if (it == causes.end()) return 0;
+namespace {
+
+// Of the cause with this number; 0 if it has none.
+Ns total_of(const std::vector<DeviceAccount>& devices, std::size_t cause) {
   Ns sum = 0;
   for (const DeviceAccount& d : devices)
-    for (const auto& step : d.step_ns) sum += step[static_cast<std::size_t>(it - causes.begin())];
+    for (const auto& step : d.step_ns)
+      if (cause < step.size()) sum += step[cause];
   return sum;
+}
+
+}  // namespace
+
+Ns Account::total_ns(const std::string& cause) const {
+  const auto it = std::find(causes.begin(), causes.end(), cause);
+  return total_of(devices, static_cast<std::size_t>(it - causes.begin()));
+}
+
+Ns Account::total_ns(const Cause& cause) const {
+  const auto it = std::find(kinds.begin(), kinds.end(), cause);
+  return total_of(devices, static_cast<std::size_t>(it - kinds.begin()));
 }
 
 Ns Account::total_ns() const {
@@ -460,32 +475,6 @@ Account make_account(const Trace& trace, const Classes& classes, const NameClass
                      const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed,
                      std::size_t chunk_size) {
   return AccountBuilder(trace, classes, names, devices, failed).build(chunk_size);
-}
-
-std::string cause_label(const std::string& cause) {
-  static const std::map<std::string, std::string> special{
-      {"um_stall", "unified-memory stall"},
-      {"idle.failed", "idle: failed calls"},
-      {"idle.faults", "idle: host page faults"},
-      {"idle.loading", "idle: loading code"},
-      {"communication_exposed", "exposed communication"},
-      {"copy_exposed", "exposed copy"},
-      {"compute.gemm_half", "compute: GEMM, half precision"},
-      {"compute.gemm_cuda_core", "compute: GEMM on CUDA cores"},
-      {"compute.gemm_tf32", "compute: GEMM, TF32"},
-      {"compute.gemm_fp8", "compute: GEMM, FP8"},
-      {"compute.gemm_int8", "compute: GEMM, INT8"},
-      {"compute.gemm_unknown", "compute: GEMM, unknown precision"},
-      {"compute.attention_fused", "compute: fused attention"},
-      {"compute.softmax_loss", "compute: loss"},
-      {"compute.graph", "compute: CUDA graphs as a whole"},
-      {"compute.device_copy", "compute: copies within the device"},
-      {"compute.gemv", "compute: GEMV"}};
-  if (const auto it = special.find(cause); it != special.end()) return it->second;
-  std::string label = cause;
-  std::replace(label.begin(), label.end(), '_', ' ');
-  const std::size_t dot = label.find('.');
-  return dot == std::string::npos ? label : label.substr(0, dot) + ": " + label.substr(dot + 1);
 }
 
 }  // namespace gh

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/cause.hpp"
 #include "analysis/classes.hpp"
 #include "analysis/idle.hpp"
 #include "analysis/steps.hpp"
@@ -33,11 +34,13 @@ struct DeviceAccount {
 ///   idle.<cause>           nothing on the GPU (IdleCause)
 struct Account {
   std::vector<std::string> causes;
+  std::vector<Cause> kinds;            ///< what each of them is
   std::vector<DeviceAccount> devices;  ///< parallel to the DeviceSteps they were made from
   /// The cause of every Idle, ordered by device: kept apart because it is read over and over.
   std::vector<IdleCause> idle_causes;
   /// The sum of one cause over devices and steps; 0 for a cause that is not listed.
   Ns total_ns(const std::string& cause) const;
+  Ns total_ns(const Cause& cause) const;
   Ns total_ns() const;  ///< over all causes: the sum of all steps on all devices
 };
 
@@ -47,8 +50,5 @@ struct Account {
 Account make_account(const Trace& trace, const Classes& classes, const NameClasses& names,
                      const std::vector<DeviceSteps>& devices, const std::vector<Row>& failed = {},
                      std::size_t chunk_size = 1 << 15);
-
-/// "compute.gemm_half" -> "compute: GEMM, half precision"
-std::string cause_label(const std::string& cause);
 
 }  // namespace gh

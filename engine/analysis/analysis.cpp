@@ -207,9 +207,8 @@ std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {
 
 const std::string& Analysis::kernel_class(Row op) const {
   static const std::string none;
-  return trace.ops.kind[op] == OpKind::kernel
-             ? classes.kernel_classes()[names.kernel[trace.ops.name[op]]]
-             : none;
+  const KernelClass c = class_of(op);
+  return c == KernelClass::none ? none : classes.name_of(c);
 }
 
 }  // namespace gh

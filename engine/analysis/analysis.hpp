@@ -99,7 +99,12 @@ struct Analysis {
       if (trace.ops.end[op] > window[at].start) take(op);
     }
   }
-  /// The kernel class of an operation; "" for copies, memsets and graphs.
+  KernelClass class_of(Row op) const {
+    return trace.ops.kind[op] == OpKind::kernel ? names.kernel[trace.ops.name[op]]
+                                                : KernelClass::none;
+  }
+  bool is_collective(Row op) const { return class_of(op) == KernelClass::collective; }
+  /// The name of an operation's class; "" for copies, memsets and graphs.
   const std::string& kernel_class(Row op) const;
   /// Where in the program each launch and each moment of the host lies; made when first asked for.
   const Structure& structure() const;

@@ -1,10 +1,10 @@
 // The causes of the account in order of precedence, and which one an operation belongs to.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "analysis/cause.hpp"
 #include "analysis/classes.hpp"
 #include "analysis/idle.hpp"
 #include "trace/trace.hpp"
@@ -20,20 +20,19 @@ class Causes {
   Causes(const Trace& trace, const Classes& classes, const NameClasses& names)
       : trace_(trace), kernel_classes_(names.kernel) {
     const std::vector<std::string>& known = classes.kernel_classes();
-    collective_ = static_cast<std::size_t>(std::find(known.begin(), known.end(), "collective") -
-                                           known.begin());
     all_.push_back("um_stall");
-    for (const std::string& c : known)
-      if (c != "collective") all_.push_back("compute." + c);
-    graph_ = known.size();
+    // The first class, collectives, is not compute.
+    static_assert(KernelClass::collective == KernelClass{0});
+    for (std::size_t c = 1; c < known.size(); ++c) all_.push_back(cause_name(known[c]));
+    graph_ = all_.size();
     device_copy_ = graph_ + 1;
     communication_ = graph_ + 2;
     link_copy_ = graph_ + 3;
     first_idle_ = graph_ + 4;
     all_.insert(all_.end(),
                 {"compute.graph", "compute.device_copy", "communication_exposed", "copy_exposed"});
-    for (int c = 0; c <= static_cast<int>(IdleCause::unknown); ++c)
-      all_.push_back(std::string("idle.") + name_of(static_cast<IdleCause>(c)));
+    for (std::size_t c = 0; c < idle_causes; ++c)
+      all_.push_back(cause_name(static_cast<IdleCause>(c)));
   }
 
   const std::vector<std::string>& all() const { return all_; }
@@ -50,13 +49,9 @@ class Causes {
   std::size_t of(IdleCause c) const { return first_idle_ + static_cast<std::size_t>(c); }
 
  private:
-  static bool crosses_link(CopyKind k) {
-    return k == CopyKind::h2d || k == CopyKind::d2h || k == CopyKind::p2p || k == CopyKind::h2h ||
-           k == CopyKind::other;
-  }
-  std::size_t of_kernel_class(std::size_t c) const {
-    if (c == collective_) return communication_;
-    return c < collective_ ? c + 1 : c;  // the stall precedes all classes; collectives are left out
+  // Each class has its place: the stall is where collectives would be.
+  std::size_t of_kernel_class(KernelClass c) const {
+    return c == KernelClass::collective ? communication_ : static_cast<std::size_t>(c);
   }
   std::size_t of_copy(Row op) const {
     // A prefetch is a copy like any other: no kernel waits for its pages.
@@ -66,9 +61,9 @@ class Causes {
   }
 
   const Trace& trace_;
-  const std::vector<std::uint8_t>& kernel_classes_;  // by NameId
+  const std::vector<KernelClass>& kernel_classes_;  // by NameId
   std::vector<std::string> all_;
-  std::size_t collective_, graph_, device_copy_, communication_, link_copy_, first_idle_;
+  std::size_t graph_, device_copy_, communication_, link_copy_, first_idle_;
 };
 
 }  // namespace gh

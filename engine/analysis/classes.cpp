@@ -23,6 +23,19 @@ constexpr std::array pass_keys{"forward", "backward", "both"};
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
+constexpr std::array os_call_keys{"wait", "wait_thread", "wait_lock", "poll_lock",
+                                  "wake", "read",        "write"};
+constexpr std::array form_keys{"backward_function", "backward_thread", "module_class",
+                               "module_begins",     "module_ends",     "module_backward"};
+
+// What `table` has under each of the keys, which name an enumerator each.
+template <std::size_t size>
+void read_each(const toml::node_view<const toml::node>& table,
+               const std::array<const char*, size>& keys, std::string_view where,
+               std::array<Patterns, size>& to) {
+  for (std::size_t i = 0; i < size; ++i) to[i] = Patterns(strings(table[keys[i]]), where);
+}
+
 template <class Each>
 void for_tables(const toml::table& table, std::string_view key, Each each) {
   if (const toml::array* list = table[key].as_array())
@@ -42,9 +55,10 @@ Classes::Classes() {
 }
 
 Classes::Classes(BuiltIn) {
+  for (std::size_t c = 0; c < static_cast<std::size_t>(KernelClass::own); ++c)
+    kernel_class_of(std::string(traits_of(static_cast<KernelClass>(c)).name));
   const toml::table kernels = schema_table("schemas/kernels.toml");
   add_kernel_classes(kernels, "schemas/kernels.toml", false);
-  class_index("other");
   libraries_ = Patterns(strings(kernels["library"]["match"]), "schemas/kernels.toml");
   add_gpus(schema_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
 
@@ -58,6 +72,7 @@ Classes::Classes(BuiltIn) {
                       Patterns(strings(entry["match"]), "schemas/calls.toml"),
                       Patterns(strings(entry["except"]), "schemas/calls.toml")});
   });
+  read_each(calls["os_call"], os_call_keys, "schemas/calls.toml", os_calls_);
   add_call_results(calls);
 
   const toml::table ranges = schema_table("schemas/ranges.toml");
@@ -75,6 +90,8 @@ Classes::Classes(BuiltIn) {
     passes_[i] =
         Patterns(strings((*(*ranges["pass"].as_table())[pass_keys[i]].as_table())["match"]),
                  "schemas/ranges.toml");
+  read_each(ranges["form"], form_keys, "schemas/ranges.toml", forms_);
+  evaluations_ = CapturingPatterns(strings(ranges["evaluation"]["match"]), "schemas/ranges.toml");
   operator_ranges_ = Patterns(strings(ranges["operator"]["match"]), "schemas/ranges.toml");
   regions_ = Patterns(strings(ranges["region"]["match"]), "schemas/ranges.toml");
   modules_ = CapturingPatterns(strings(ranges["module"]["match"]), "schemas/ranges.toml");
@@ -187,30 +204,30 @@ std::vector<Row> failed_calls(const Trace& trace, const Classes& classes) {
   return failed;
 }
 
-std::uint8_t Classes::class_index(const std::string& name) {
+KernelClass Classes::kernel_class_of(const std::string& name) {
   const auto it = std::find(kernel_classes_.begin(), kernel_classes_.end(), name);
-  if (it != kernel_classes_.end()) return static_cast<std::uint8_t>(it - kernel_classes_.begin());
+  if (it != kernel_classes_.end()) return static_cast<KernelClass>(it - kernel_classes_.begin());
   if (kernel_classes_.size() == 250)
     throw Error("there are more than 250 kernel classes; define fewer");
   kernel_classes_.push_back(name);
-  return static_cast<std::uint8_t>(kernel_classes_.size() - 1);
+  products_.push_back(gh::is_product(name));
+  return static_cast<KernelClass>(kernel_classes_.size() - 1);
 }
 
 void Classes::add_kernel_classes(const toml::table& table, std::string_view where, bool first) {
-  std::vector<KernelClass> added;
+  std::vector<KernelPattern> added;
   for_tables(table, "kernel_class", [&](const toml::table& entry) {
-    added.push_back({class_index(entry["class"].value_or(std::string("other"))),
+    added.push_back({kernel_class_of(entry["class"].value_or(std::string("other"))),
                      Patterns(strings(entry["match"]), where),
                      Patterns(strings(entry["except"]), where)});
   });
   kernels_.insert(first ? kernels_.begin() : kernels_.end(), added.begin(), added.end());
 }
 
-std::uint8_t Classes::kernel_class(std::string_view name) const {
-  for (const KernelClass& k : kernels_)
-    if (k.match.match(name) && !k.except.match(name)) return k.index;
-  return static_cast<std::uint8_t>(
-      std::find(kernel_classes_.begin(), kernel_classes_.end(), "other") - kernel_classes_.begin());
+KernelClass Classes::kernel_class(std::string_view name) const {
+  for (const KernelPattern& k : kernels_)
+    if (k.match.match(name) && !k.except.match(name)) return k.value;
+  return KernelClass::other;
 }
 
 CallClass Classes::call_class(std::string_view name) const {
@@ -305,14 +322,16 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
     : kernel(trace.names.size()),
       own(trace.names.size()),
       call(trace.names.size()),
+      os_call(trace.names.size()),
       phases(trace.names.size()) {
-  enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8 };
+  enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8, of_os_call = 16 };
   std::vector<std::uint8_t> borne(trace.names.size());  // what kind of row has the name
   for (Row r = 0; r < trace.ops.size(); ++r)
     if (trace.ops.kind[r] == OpKind::kernel) borne[trace.ops.name[r]] |= of_kernel;
   for (const NameId id : trace.calls.name) borne[id] |= of_call;
   for (const NameId id : trace.ranges.name) borne[id] |= of_range;
   for (const NameId id : trace.frames.name) borne[id] |= of_frame;
+  for (const NameId id : trace.os_calls.name) borne[id] |= of_os_call;
   // Look up each name once, in parallel: a framework that numbers its ranges leaves millions of
   // names.
   constexpr std::size_t at_a_time = 1024;
@@ -328,6 +347,10 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
         own[id] = !classes.is_library_kernel(text);
       }
       if (borne[id] & of_call) call[id] = classes.call_class(text);
+      if (borne[id] & of_os_call)
+        for (std::size_t d = 0; d < static_cast<std::size_t>(OsCallDoes::count); ++d)
+          os_call[id] |=
+              static_cast<std::uint8_t>(classes.does(static_cast<OsCallDoes>(d), text) << d);
       if (borne[id] & of_range)
         for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p)
           phases[id] |=

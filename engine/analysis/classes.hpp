@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/kernel_class.hpp"
 #include "base/text.hpp"
 #include "trace/trace.hpp"
 
@@ -42,6 +43,29 @@ inline bool launches(CallClass c) {
   return c == CallClass::launch || c == CallClass::graph_launch || c == CallClass::copy ||
          c == CallClass::copy_sync;
 }
+
+/// What an OS call does to the thread that makes it (schemas/calls.toml).
+enum class OsCallDoes : std::uint8_t {
+  wait,         ///< nothing, until something happens
+  wait_thread,  ///< nothing, until another thread lets it go on
+  wait_lock,    ///< it may wait for Python's lock
+  poll_lock,    ///< it waits for Python's lock as hardly any other code does
+  wake,         ///< lets another thread go on
+  read,
+  write,
+  count
+};
+
+/// What a framework means by the name of a range or a thread (schemas/ranges.toml).
+enum class Form : std::uint8_t {
+  backward_function,  ///< the backward of an operator
+  backward_thread,    ///< a thread that runs these
+  module_class,       ///< names a module by its class, not by its path
+  module_begins,      ///< a mark before a module's forward
+  module_ends,        ///< a mark after it
+  module_backward,    ///< a range around a module's backward
+  count
+};
 
 /// What part of training a range is (schemas/ranges.toml).
 enum class Phase : std::uint8_t {
@@ -89,18 +113,25 @@ class Classes {
   /// gh-advise.toml. `where` names the file.
   void extend(const toml::table& config, std::string_view where);
 
-  /// Names of the kernel classes, "other" last; a class is an index into it.
+  /// The names of all kernel classes, by KernelClass: those that the program knows, then those that
+  /// only the tables name.
   const std::vector<std::string>& kernel_classes() const { return kernel_classes_; }
-  std::uint8_t kernel_class(std::string_view demangled_name) const;
+  const std::string& name_of(KernelClass c) const {
+    return kernel_classes_[static_cast<std::size_t>(c)];
+  }
+  KernelClass kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
   /// Whether a kernel belongs to a library or framework rather than to the program.
   bool is_library_kernel(std::string_view demangled_name) const {
     return libraries_.match(demangled_name);
   }
   /// Whether kernels of a class are matrix products, or attention, which consists of them.
-  bool is_product(std::uint8_t kernel_class) const {
-    const std::string& name = kernel_classes_[kernel_class];
-    return name.starts_with("gemm_") || name == "attention_fused";
+  bool is_product(KernelClass c) const {
+    return c != KernelClass::none && products_[static_cast<std::size_t>(c)];
+  }
+
+  bool does(OsCallDoes what, std::string_view os_call) const {
+    return os_calls_[static_cast<std::size_t>(what)].match(os_call);
   }
 
   /// A result of a CUDA call other than success, and what is known about it.
@@ -122,6 +153,13 @@ class Classes {
   bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
   /// Whether the name alone marks a step.
   bool is_step(std::string_view range) const;
+  bool is(Form form, std::string_view name) const {
+    return forms_[static_cast<std::size_t>(form)].match(name);
+  }
+  /// The operator that a range of PyTorch's autograd evaluates; "" for other ranges.
+  std::string evaluated_operator(std::string_view range) const {
+    return evaluations_.captured(range);
+  }
   PassRange pass_of_range(std::string_view range) const;
   /// Of ranges that look like the program's own: those that frameworks make for an operator.
   bool is_operator_range(std::string_view range) const { return operator_ranges_.match(range); }
@@ -155,20 +193,22 @@ class Classes {
   void add_call_results(const toml::table& table);
   void add_kernel_classes(const toml::table& table, std::string_view where, bool first);
   void add_gpus(const toml::table& table, std::string_view where, bool first);
-  std::uint8_t class_index(const std::string& name);
+  KernelClass kernel_class_of(const std::string& name);
 
   std::vector<std::string> kernel_classes_;
-  struct KernelClass {
-    std::uint8_t index;
+  std::vector<bool> products_;  // by KernelClass
+  struct KernelPattern {
+    KernelClass value;
     Patterns match, except;
   };
-  std::vector<KernelClass> kernels_;
+  std::vector<KernelPattern> kernels_;
   Patterns libraries_;
   struct CallPattern {
     CallClass value;
     Patterns match, except;
   };
   std::vector<CallPattern> calls_;
+  std::array<Patterns, static_cast<std::size_t>(OsCallDoes::count)> os_calls_;
   std::unordered_map<std::uint16_t, CallResult> results_;
   struct ExpectedResult {
     Patterns match;
@@ -179,7 +219,8 @@ class Classes {
   Patterns no_steps_;
   std::array<Patterns, 3> passes_;  // by PassRange, from forward on
   Patterns operator_ranges_, regions_;
-  CapturingPatterns modules_;
+  std::array<Patterns, static_cast<std::size_t>(Form::count)> forms_;
+  CapturingPatterns modules_, evaluations_;
   std::vector<std::string> module_wrappers_;
   struct UnitPatterns {
     std::string name;
@@ -202,16 +243,19 @@ std::vector<Row> failed_calls(const Trace& trace, const Classes& classes);
 /// Properties of names that are needed over and over, looked up once for each distinct name of a
 /// trace.
 struct NameClasses {
-  /// By NameId: index into Classes::kernel_classes; only for names of kernels.
-  std::vector<std::uint8_t> kernel;
-  std::vector<std::uint8_t> own;     ///< by NameId: 1 for kernels that belong to no library
-  std::vector<CallClass> call;       ///< by NameId; only for names of calls
-  std::vector<std::uint8_t> phases;  ///< by NameId of a range: one bit a Phase
+  std::vector<KernelClass> kernel;    ///< by NameId; only for names of kernels
+  std::vector<std::uint8_t> own;      ///< by NameId: 1 for kernels that belong to no library
+  std::vector<CallClass> call;        ///< by NameId; only for names of calls
+  std::vector<std::uint8_t> os_call;  ///< by NameId of an OS call: one bit an OsCallDoes
+  std::vector<std::uint8_t> phases;   ///< by NameId of a range: one bit a Phase
   /// For ranges and Python frames that name a line of the program.
   std::unordered_map<NameId, SourceLine> sources;
 
   NameClasses() = default;
   NameClasses(const Trace& trace, const Classes& classes);
+  bool does(OsCallDoes what, NameId name) const {
+    return os_call[name] >> static_cast<int>(what) & 1;
+  }
   bool is_phase(Phase phase, NameId range) const {
     return phases[range] >> static_cast<int>(phase) & 1;
   }

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "base/schema_table.hpp"
 
 namespace gh {
 namespace {
@@ -20,37 +24,53 @@ std::string plain(std::string_view name) {
   return out;
 }
 
+// schemas/ranges.toml, [collective].
+struct CollectiveNames {
+  Patterns starting;
+  std::vector<std::string> message;
+  std::string send, receive;
+  std::vector<std::pair<std::string, CollectiveKind>> words;
+};
+
+CollectiveKind kind_named(const std::string& name) {
+  for (std::size_t k = 0; k < kind_count; ++k)
+    if (name == name_of(static_cast<CollectiveKind>(k))) return static_cast<CollectiveKind>(k);
+  throw std::logic_error("schemas/ranges.toml names an unknown kind of collectives: " + name);
+}
+
+CollectiveNames read_collective_names() {
+  const toml::table schema = schema_table("schemas/ranges.toml");
+  const toml::node_view<const toml::node> of(schema["collective"]);
+  CollectiveNames names{Patterns(strings(of["match"]), "schemas/ranges.toml"),
+                        strings(of["message"]),
+                        of["send"].value_or(std::string()),
+                        of["receive"].value_or(std::string()),
+                        {}};
+  for (const toml::node& word : *of["words"].as_array()) {
+    const std::vector<std::string> pair = strings(toml::node_view<const toml::node>(word));
+    names.words.emplace_back(pair.at(0), kind_named(pair.at(1)));
+  }
+  return names;
+}
+
+const CollectiveNames& collective_names() {
+  static const CollectiveNames names = read_collective_names();
+  return names;
+}
+
 // The kind that a plain name shows; none where it shows nothing.
 CollectiveKind kind_in(std::string_view name) {
-  struct Word {
-    const char* text;
-    CollectiveKind kind;
-  };
-  static constexpr std::array<Word, 10> words{{
-      {"alltoall", CollectiveKind::all_to_all},
-      {"reducescatter", CollectiveKind::reduce_scatter},
-      {"allgather", CollectiveKind::all_gather},
-      {"allreduce", CollectiveKind::all_reduce},
-      {"crossdevicereduce", CollectiveKind::all_reduce},
-      {"internode", CollectiveKind::all_to_all},
-      {"intranode", CollectiveKind::all_to_all},
-      {"deepep", CollectiveKind::all_to_all},
-      {"broadcast", CollectiveKind::broadcast},
-      {"sendrecv", CollectiveKind::message},
-  }};
-  for (const Word& w : words)
-    if (name.find(w.text) != name.npos) return w.kind;
+  for (const auto& [word, kind] : collective_names().words)
+    if (name.find(word) != name.npos) return kind;
   return CollectiveKind::none;
 }
 
 // What a range around a launch says that it starts; none for ranges that are no operator's.
 CollectiveKind kind_of_range(std::string_view name) {
-  const bool is_operator = name.starts_with("nccl") || name.starts_with("c10d::");
-  if (!is_operator) return CollectiveKind::none;
+  if (!collective_names().starting.match(name)) return CollectiveKind::none;
   const std::string p = plain(name);
-  if (p.starts_with("ncclsend") || p.starts_with("ncclrecv") || p.starts_with("c10dsend") ||
-      p.starts_with("c10drecv"))
-    return CollectiveKind::message;
+  for (const std::string& start : collective_names().message)
+    if (p.starts_with(start)) return CollectiveKind::message;
   return kind_in(p);
 }
 
@@ -82,7 +102,8 @@ CollectiveKind started_at(const std::array<Spans, kind_count>& of_thread, Ns at)
 // stages have one.
 bool are_exchanges(const Trace& t, std::size_t messages) {
   std::size_t sends = 0, receives = 0;
-  const NameId send = t.names.find("ncclSend"), receive = t.names.find("ncclRecv");
+  const NameId send = t.names.find(collective_names().send),
+               receive = t.names.find(collective_names().receive);
   for (Row r = 0; r < t.ranges.size(); ++r) {
     sends += send != 0 && t.ranges.name[r] == send;
     receives += receive != 0 && t.ranges.name[r] == receive;
@@ -99,13 +120,15 @@ const char* name_of(CollectiveKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+CollectiveKind kind_of_kernel(std::string_view kernel) { return kind_in(plain(kernel)); }
+
 CollectiveKinds::CollectiveKinds(const Analysis& a)
     : trace_(a.trace), sized_(a.trace.threads.size()) {
   const Trace& t = a.trace;
   std::vector<Row> ops;
   for (const DeviceSteps& device : a.devices)
     for (const Row op : device.ops)
-      if (t.ops.kind[op] == OpKind::kernel && a.kernel_class(op) == "collective") ops.push_back(op);
+      if (a.is_collective(op)) ops.push_back(op);
   if (ops.empty()) return;
 
   for (Row r = 0; r < t.ranges.size(); ++r)
@@ -118,7 +141,7 @@ CollectiveKinds::CollectiveKinds(const Analysis& a)
     if (const Row call = t.ops.call[op]; call != no_row)
       kind = started_at(started[t.calls.thread[call]], t.calls.start[call]);
     if (kind == CollectiveKind::none) {
-      kind = kind_in(plain(t.names[t.ops.name[op]]));
+      kind = kind_of_kernel(t.names[t.ops.name[op]]);
       if (kind == CollectiveKind::none) kind = CollectiveKind::other;
       if (kind == CollectiveKind::message) unnamed.push_back(op);
     }

@@ -1,6 +1,7 @@
 // What each collective of a report does, and how many bytes it moves.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/analysis.hpp"
@@ -19,6 +20,8 @@ enum class CollectiveKind : std::uint8_t {
   count
 };
 const char* name_of(CollectiveKind);
+/// What the name of its kernel says that a collective does; none if it says nothing.
+CollectiveKind kind_of_kernel(std::string_view kernel);
 
 /// The kind of a collective comes from the operator or NCCL range that was open on the thread that
 /// launched it. Without such a range it comes from the kernel's name, which says less: NCCL runs an

@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "base/schema_table.hpp"
+
 namespace gh {
 namespace {
 
@@ -45,32 +47,66 @@ std::optional<double> product(const std::vector<Shape>& shapes, std::size_t firs
   return flops;
 }
 
-// Position of the first factor among an operator's operands, and its rank.
-struct Factors {
-  std::size_t first, rank;
+// An operator that computes (schemas/operators.toml).
+struct Operator {
+  enum class Kind : std::uint8_t {
+    product,
+    attention,
+    attention_backward,
+    convolution,
+    convolution_backward,
+    input_gradient,
+    weight_gradient,
+    untold_convolution
+  } kind;
+  // Of a product: the first factor's position among the operands, and how many dimensions it has.
+  std::size_t first = 0, rank = 0;
+
+  bool is_convolution() const { return kind >= Kind::convolution; }
 };
-std::optional<Factors> factors_of(std::string_view op) {
-  if (op == "mm" || op == "_scaled_mm") return Factors{0, 2};
-  if (op == "addmm") return Factors{1, 2};
-  if (op == "bmm") return Factors{0, 3};
-  if (op == "baddbmm") return Factors{1, 3};
-  return std::nullopt;
-}
 
-// "mm" from "aten::mm, sizes = ...".
-std::string_view aten_operator(std::string_view name) {
-  return name.starts_with("aten::") ? name.substr(6, name.find(',') - 6) : std::string_view();
-}
+class Operators {
+ public:
+  Operators() {
+    using Kind = Operator::Kind;
+    using Node = toml::node_view<const toml::node>;
+    const toml::table schema = schema_table(path);
+    prefix_ = schema["namespace"].value_or(std::string());
+    for (const auto& [name, entry] : *schema["product"].as_table()) {
+      const Node of(entry);
+      known_[std::string(name.str())] = {Kind::product, of["first"].value_or(std::size_t{0}),
+                                         of["rank"].value_or(std::size_t{0})};
+    }
+    for (const auto& [key, kind] : {std::pair("forward", Kind::convolution),
+                                    std::pair("backward", Kind::convolution_backward),
+                                    std::pair("input_gradient", Kind::input_gradient),
+                                    std::pair("weight_gradient", Kind::weight_gradient),
+                                    std::pair("untold", Kind::untold_convolution)})
+      for (const std::string& name : strings(schema["convolution"][key])) known_[name] = {kind};
+    attention_ = Patterns(strings(schema["attention"]["forward"]), path);
+    attention_backward_ = Patterns(strings(schema["attention"]["backward"]), path);
+  }
 
-// Those that compute; aten::conv2d, aten::convolution and aten::_convolution only call them.
-bool is_convolution(std::string_view op) {
-  for (const char* known :
-       {"cudnn_convolution", "cudnn_convolution_relu", "cudnn_convolution_add_relu",
-        "cudnn_convolution_transpose", "cudnn_convolution_backward",
-        "cudnn_convolution_backward_input", "convolution_backward", "miopen_convolution",
-        "_slow_conv2d_forward", "slow_conv3d_forward"})
-    if (op == known) return true;
-  return false;
+  // Of a range: "aten::mm, sizes = ...". Nothing where it is no such operator.
+  std::optional<Operator> of(std::string_view range) const {
+    if (!range.starts_with(prefix_)) return std::nullopt;
+    const std::string_view name = range.substr(prefix_.size(), range.find(',') - prefix_.size());
+    if (const auto it = known_.find(name); it != known_.end()) return it->second;
+    if (attention_backward_.match(name)) return Operator{Operator::Kind::attention_backward};
+    return attention_.match(name) ? std::optional(Operator{Operator::Kind::attention})
+                                  : std::nullopt;
+  }
+
+ private:
+  static constexpr const char* path = "schemas/operators.toml";
+  std::string prefix_;
+  std::map<std::string, Operator, std::less<>> known_;
+  Patterns attention_, attention_backward_;
+};
+
+std::optional<Operator> operator_in(std::string_view range) {
+  static const Operators known;
+  return known.of(range);
 }
 
 double elements_of(const Shape& shape) {
@@ -137,10 +173,9 @@ double convolved(const Shape& input, const Shape& weight,
 std::vector<std::vector<double>> shapes_of_range(std::string_view name) { return shapes_of(name); }
 
 std::optional<Product> product_of_range(std::string_view name) {
-  if (!name.starts_with("aten::")) return std::nullopt;
-  const auto factors = factors_of(name.substr(6, name.find(',') - 6));
-  if (!factors) return std::nullopt;
-  const auto [first, rank] = *factors;
+  const std::optional<Operator> of = operator_in(name);
+  if (!of || of->kind != Operator::Kind::product) return std::nullopt;
+  const std::size_t first = of->first, rank = of->rank;
   const std::vector<Shape> sizes = shapes_of(name), strides = shapes_of(name, "strides = [");
   if (sizes.size() < first + 2 || sizes[first].size() != rank || sizes[first + 1].size() != rank)
     return std::nullopt;
@@ -170,38 +205,35 @@ std::optional<bool> is_aligned(const Product& p, int element_bytes, double* odd)
 }
 
 std::optional<double> flops_of_range(std::string_view name) {
-  if (!name.starts_with("aten::")) return std::nullopt;
-  const std::string_view op = name.substr(6, name.find(',') - 6);
-  if (const auto factors = factors_of(op))
-    return product(shapes_of(name), factors->first, factors->rank);
-  if (op.starts_with("_scaled_dot_product_")) {
-    const bool backward = op.ends_with("_backward");
-    const std::vector<Shape> shapes = shapes_of(name);
-    const std::size_t query = backward ? 1 : 0;  // the gradient comes first
-    if (shapes.size() < query + 2 || shapes[query].size() != 4 || shapes[query + 1].size() != 4)
-      return std::nullopt;
-    double flops = (backward ? 10 : 4) * shapes[query + 1][2];
-    for (const double n : shapes[query]) flops *= n;
-    return flops;
-  }
-  return std::nullopt;
+  const std::optional<Operator> of = operator_in(name);
+  if (!of || of->is_convolution()) return std::nullopt;
+  const std::vector<Shape> shapes = shapes_of(name);
+  if (of->kind == Operator::Kind::product) return product(shapes, of->first, of->rank);
+  const bool backward = of->kind == Operator::Kind::attention_backward;
+  const std::size_t query = backward ? 1 : 0;  // the gradient comes first
+  if (shapes.size() < query + 2 || shapes[query].size() != 4 || shapes[query + 1].size() != 4)
+    return std::nullopt;
+  double flops = (backward ? 10 : 4) * shapes[query + 1][2];
+  for (const double n : shapes[query]) flops *= n;
+  return flops;
 }
 
 std::optional<double> convolution_flops(std::string_view name, double output_elements) {
-  const std::string_view op = aten_operator(name);
+  using Kind = Operator::Kind;
+  const std::optional<Operator> op = operator_in(name);
+  if (!op) return std::nullopt;
   const std::vector<Shape> shapes = shapes_of(name);
   const auto has = [&](std::size_t i) { return shapes.size() > i && shapes[i].size() >= 3; };
   // Each element of the result uses one weight for each channel that goes into it.
   const auto flops = [](double result_elements, const Shape& weight) {
     return weight[0] > 0 ? 2 * result_elements * elements_of(weight) / weight[0] : 0;
   };
-  if (op == "cudnn_convolution_backward_input" || op == "cudnn_convolution_backward") {
-    // Both take the result's gradient second and the weights third. cudnn_convolution_backward
-    // counts one product, for the weights: it calls the other operator for the input.
+  if (op->kind == Kind::input_gradient || op->kind == Kind::weight_gradient) {
+    // Both take the result's gradient second and the weights third.
     return has(1) && has(2) ? std::optional(flops(elements_of(shapes[1]), shapes[2]))
                             : std::nullopt;
   }
-  if (op == "convolution_backward") {
+  if (op->kind == Kind::convolution_backward) {
     const std::vector<std::string_view> values = concrete_of(name);
     constexpr std::size_t transposed = 7, wanted = 10;
     if (!has(0) || !has(2) || (values.size() > transposed && values[transposed] == "True"))
@@ -211,7 +243,7 @@ std::optional<double> convolution_flops(std::string_view name, double output_ele
     if (values.size() > wanted && values[wanted].starts_with("[False")) products = 1;
     return products * flops(elements_of(shapes[0]), shapes[2]);
   }
-  if (op != "cudnn_convolution" || !has(0) || !has(1) || shapes[0].size() != shapes[1].size())
+  if (op->kind != Kind::convolution || !has(0) || !has(1) || shapes[0].size() != shapes[1].size())
     return std::nullopt;
   if (output_elements <= 0) output_elements = convolved(shapes[0], shapes[1], concrete_of(name));
   return output_elements > 0 ? std::optional(flops(output_elements, shapes[1])) : std::nullopt;
@@ -226,17 +258,17 @@ RangeFlops::RangeFlops(const Trace& trace) {
     if (seen[id]) continue;
     seen[id] = true;
     const std::string& name = trace.names[id];
-    if (!name.starts_with("aten::")) continue;
-    const std::string_view op = aten_operator(name);
-    if (!is_convolution(op)) {
+    const std::optional<Operator> op = operator_in(name);
+    if (!op) continue;
+    if (!op->is_convolution()) {
       if (const auto flops = flops_of_range(name)) known_[id] = flops;
       continue;
     }
     known_[id] = convolution_flops(name);
-    if (op == "cudnn_convolution" && !known_[id]) forward.push_back(id);
+    if (op->kind == Operator::Kind::convolution && !known_[id]) forward.push_back(id);
     // The first operand is the gradient of the result, or in older versions the input.
-    const bool older = op == "cudnn_convolution_backward";
-    if (op != "convolution_backward" && !older) continue;
+    const bool older = op->kind == Operator::Kind::weight_gradient;
+    if (op->kind != Operator::Kind::convolution_backward && !older) continue;
     if (const auto shapes = shapes_of(name); shapes.size() >= 3)
       results[{shapes[older ? 0 : 1], shapes[2]}] = elements_of(shapes[older ? 1 : 0]);
   }
@@ -279,24 +311,31 @@ std::optional<double> mfu_of(const Analysis& a) {
   return *counted.flops / peak;
 }
 
+namespace {
+
+// The peak of what may multiply matrices; 0 for anything else.
+double highest_peak(const Cause& cause, const GpuPeaks& p) {
+  if (cause.of == Cause::Of::graph || cause == KernelClass::gemv) return p.half;
+  if (cause.kernels >= KernelClass::own || !cause.products) return 0;
+  switch (traits_of(cause.kernels).precision) {
+    case Precision::fp32: return p.fp32;
+    case Precision::tf32: return p.tf32;
+    case Precision::eight_bits: return std::max(p.fp8, p.half);
+    default: return p.half;
+  }
+}
+
+}  // namespace
+
 std::optional<double> mfu_upper_bound(const Analysis& a) {
   double reached = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const GpuPeaks p = a.classes.peaks(a.trace.devices[a.devices[d].device]);
     if (p.half <= 0) return std::nullopt;
-    const std::map<std::string, double> peaks{{"compute.gemm_half", p.half},
-                                              {"compute.attention_fused", p.half},
-                                              {"compute.gemm_unknown", p.half},
-                                              {"compute.graph", p.half},
-                                              {"compute.gemm_tf32", p.tf32},
-                                              {"compute.gemm_cuda_core", p.fp32},
-                                              {"compute.gemv", p.half},
-                                              {"compute.gemm_fp8", std::max(p.fp8, p.half)},
-                                              {"compute.gemm_int8", std::max(p.fp8, p.half)}};
-    for (std::size_t c = 0; c < a.account.causes.size(); ++c)
-      if (const auto peak = peaks.find(a.account.causes[c]); peak != peaks.end())
+    for (std::size_t c = 0; c < a.account.kinds.size(); ++c)
+      if (const double peak = highest_peak(a.account.kinds[c], p); peak > 0)
         for (const auto& step : a.account.devices[d].step_ns)
-          reached += static_cast<double>(step[c]) * peak->second / p.half;
+          reached += static_cast<double>(step[c]) * peak / p.half;
   }
   return a.total_ns() > 0
              ? std::optional(std::min(1.0, reached / static_cast<double>(a.total_ns())))

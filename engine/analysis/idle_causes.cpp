@@ -27,14 +27,11 @@ enum class Uploads { nothing, data, offloaded };
 enum class Evidence { none, upload, host };
 
 // Whether any kernel computes a loss or an optimizer's update.
-bool trains(const Classes& classes, const NameClasses& names) {
-  const std::vector<std::string>& known = classes.kernel_classes();
-  std::vector<std::uint8_t> tells(known.size());
-  for (std::size_t c = 0; c < known.size(); ++c)
-    tells[c] = known[c] == "optimizer" || known[c] == "softmax_loss";
+bool trains(const NameClasses& names) {
   // Names that no kernel has are in the first class, collectives.
-  return std::any_of(names.kernel.begin(), names.kernel.end(),
-                     [&](std::uint8_t c) { return tells[c] != 0; });
+  return std::any_of(names.kernel.begin(), names.kernel.end(), [](KernelClass c) {
+    return c == KernelClass::optimizer || c == KernelClass::softmax_loss;
+  });
 }
 
 // std::partition_point, searching outwards from a place where the result is likely to be, which it
@@ -55,11 +52,6 @@ std::size_t partition_near(std::span<const Item> items, std::size_t& near, Befor
   const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
   return near = static_cast<std::size_t>(std::partition_point(at(low), at(high), before) -
                                          items.begin());
-}
-
-bool starts_with_any(const std::string& name, std::initializer_list<const char*> starts) {
-  return std::any_of(starts.begin(), starts.end(),
-                     [&](const char* s) { return name.starts_with(s); });
 }
 
 Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& offloaded) {
@@ -366,12 +358,10 @@ class HostPause {
     auto w = std::partition_point(thread_.os_calls.begin(), thread_.os_calls.end(),
                                   [&](Row c) { return os.start[c] < pause.start; });
     for (; w != thread_.os_calls.end() && os.start[*w] < pause.end; ++w) {
-      const std::string& name = trace_.names[os.name[*w]];
-      if (starts_with_any(name, {"poll", "sem_", "pthread_cond_timedwait", "pthread_cond_wait",
-                                 "recv", "futex", "select", "epoll_wait"}))
-        waited += os.end[*w] - os.start[*w];
-      reads += starts_with_any(name, {"read", "pread", "open", "fread", "file access"});
-      writes += starts_with_any(name, {"write", "pwrite", "fwrite", "fsync", "send"});
+      const NameId name = os.name[*w];
+      if (names_.does(OsCallDoes::wait, name)) waited += os.end[*w] - os.start[*w];
+      reads += names_.does(OsCallDoes::read, name);
+      writes += names_.does(OsCallDoes::write, name);
     }
     if (writes > reads) return Evidence::none;
     if (reads > 0 || 2 * waited >= pause.length()) return Evidence::host;
@@ -414,8 +404,8 @@ Ns waited_ns(const Trace& trace, Row call, Row previous) {
   return calls.end[call] - from;
 }
 
-IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
-                       const Crews& crews, const std::vector<Row>& failed)
+IdleCauses::IdleCauses(const Trace& trace, const NameClasses& names, const Crews& crews,
+                       const std::vector<Row>& failed)
     : trace_(trace),
       names_(names),
       crews_(crews),
@@ -423,7 +413,7 @@ IdleCauses::IdleCauses(const Trace& trace, const Classes& classes, const NameCla
       threads_(trace, names),
       habits_(trace, names, crews, threads_),
       one_device_(processes_with_one_device(trace)),
-      trains_(trains(classes, names)) {}
+      trains_(trains(names)) {}
 
 // For a pause that ends with pages moving to the host: when the host began to touch them; otherwise
 // the pause's end. Reports give no length for a fault itself.

@@ -45,8 +45,8 @@ Ns waited_ns(const Trace& trace, Row call, Row previous);
 class IdleCauses {
  public:
   /// `failed`: the calls that returned an error, in order.
-  IdleCauses(const Trace& trace, const Classes& classes, const NameClasses& names,
-             const Crews& crews, const std::vector<Row>& failed);
+  IdleCauses(const Trace& trace, const NameClasses& names, const Crews& crews,
+             const std::vector<Row>& failed);
 
   /// Where each thread's last pause was, since the next is close to it. Every worker has its own.
   struct Near {

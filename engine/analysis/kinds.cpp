@@ -25,6 +25,7 @@ KindRow kind_of(const toml::table& row) {
   kind.together = strings(row["together"]);
   kind.models = row["models"].value_or(false);
   kind.names_backward = row["names_backward"].value_or(false);
+  kind.device_loops = row["device_loops"].value_or(false);
   return kind;
 }
 
@@ -51,8 +52,12 @@ Kinds make_kinds() {
       together_of.push_back(k);
     }
   std::array match{lists_of(all, 0), lists_of(all, 1), lists_of(all, 2)};
-  return {std::move(all), std::move(match), PatternLists(together, schema_path),
-          std::move(together_of), Patterns(strings(schema["interpreters"]["match"]), schema_path)};
+  return {std::move(all),
+          std::move(match),
+          PatternLists(together, schema_path),
+          std::move(together_of),
+          Patterns(strings(schema["interpreters"]["match"]), schema_path),
+          CapturingPatterns(strings(schema["optimizers"]["match"]), schema_path)};
 }
 
 }  // namespace

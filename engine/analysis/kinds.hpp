@@ -21,7 +21,7 @@ struct KindRow {
   std::array<std::vector<std::string>, name_places> match;
   Patterns except;
   std::vector<std::string> formats, implies, together;
-  bool models = false, names_backward = false;
+  bool models = false, names_backward = false, device_loops = false;
 };
 
 struct Kinds {
@@ -29,7 +29,8 @@ struct Kinds {
   std::array<PatternLists, name_places> match;  ///< one list for each of `all`
   PatternLists together;                        ///< of all kinds, one list per expression
   std::vector<std::size_t> together_of;         ///< which kind each expression belongs to
-  Patterns interpreters;  ///< processes that run programs written in other languages
+  Patterns interpreters;         ///< processes that run programs written in other languages
+  CapturingPatterns optimizers;  ///< ranges that name the class of an optimizer
 
   /// Null if there is no such kind.
   const KindRow* find(std::string_view key) const;

@@ -146,8 +146,8 @@ void LaunchSequence::number(const Classes& classes, const NameClasses& names,
     }
     What class_of = what;
     if (e.op != no_row && ops.kind[e.op] == OpKind::kernel)
-      if (const std::uint8_t c = names.kernel[ops.name[e.op]]; classes.is_product(c))
-        class_of.kind_and_name = std::uint64_t{c} << 16 | a_product;
+      if (const KernelClass c = names.kernel[ops.name[e.op]]; classes.is_product(c))
+        class_of.kind_and_name = static_cast<std::uint64_t>(c) << 16 | a_product;
     alike.add(class_of);
     if (e.op != no_row) {
       what.grid = std::uint64_t{ops.blocks[e.op]} << 16 | ops.threads[e.op];

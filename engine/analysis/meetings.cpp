@@ -113,7 +113,7 @@ std::vector<Meeting> meetings(const Analysis& analysis, Row first, Row end) {
   if (t.devices.size() < 2 || !t.clocks_aligned) return out;
   std::map<std::pair<NameId, std::uint32_t>, Lane> lanes;  // by name and stream
   for (Row op = first; op < end; ++op) {
-    if (t.ops.kind[op] != OpKind::kernel || analysis.kernel_class(op) != "collective") continue;
+    if (!analysis.is_collective(op)) continue;
     Lane& lane = lanes[{t.ops.name[op], t.ops.stream[op]}];
     lane.device = t.device_of(op);
     lane.messages = t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;

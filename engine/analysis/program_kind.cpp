@@ -110,6 +110,10 @@ void take_implied(const ProgramKind& program, std::string_view of, std::optional
   }
 }
 
+const KindRow* framework_of(const ProgramKind& program) {
+  return program.framework ? kinds().find(program.framework->key) : nullptr;
+}
+
 // Determines one property after the other.
 class Finder {
  public:
@@ -197,9 +201,7 @@ class Finder {
       if (kinds().all[k].of == "runner" && any(k)) program_.runners.push_back(trait(k));
   }
 
-  const KindRow* framework() const {
-    return program_.framework ? kinds().find(program_.framework->key) : nullptr;
-  }
+  const KindRow* framework() const { return framework_of(program_); }
 
   // Ranges contain a programmer's words: "backward" means gradients only where there are models.
   bool speaks_for_task(std::size_t k) const {
@@ -248,15 +250,13 @@ class Finder {
     return false;
   }
 
-  // PyTorch's own name for a range around an optimizer's step.
+  // The class that a range around an optimizer's step names.
   std::string optimizer() const {
-    static constexpr std::string_view before = "Optimizer.step#", after = ".step";
-    for (const NameId id : trace_.ranges.name) {
-      const std::string& name = trace_.names[id];
-      if (name.starts_with(before) && name.ends_with(after) &&
-          name.size() > before.size() + after.size())
-        return name.substr(before.size(), name.size() - before.size() - after.size());
-    }
+    std::vector<std::uint8_t> asked(trace_.names.size());
+    for (const NameId id : trace_.ranges.name)
+      if (std::exchange(asked[id], 1) == 0)
+        if (std::string named = kinds().optimizers.captured(trace_.names[id]); !named.empty())
+          return named;
     return "";
   }
 
@@ -302,8 +302,13 @@ bool ProgramKind::is(std::string_view kind) const {
 }
 
 bool ProgramKind::runs_models() const {
-  const KindRow* kind = framework ? gh::kinds().find(framework->key) : nullptr;
+  const KindRow* kind = framework_of(*this);
   return kind && kind->models;
+}
+
+bool ProgramKind::has_device_loops() const {
+  const KindRow* kind = framework_of(*this);
+  return kind && kind->device_loops;
 }
 
 std::string ProgramKind::described() const {

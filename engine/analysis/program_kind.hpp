@@ -32,6 +32,8 @@ struct ProgramKind {
   bool is(std::string_view kind) const;
   /// Whether its framework runs models, which have layers.
   bool runs_models() const;
+  /// Whether its framework runs loops on the device, which look like layers.
+  bool has_device_loops() const;
   /// "PyTorch, Lightning, training"; "" where nothing is known.
   std::string described() const;
 };

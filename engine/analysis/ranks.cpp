@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "analysis/collectives.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -22,7 +23,6 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 // there are no others: they may involve just two ranks.
 CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
   enum Kind : std::uint8_t { unknown, none, collective, message };
-  const auto& known = classes.kernel_classes();
   std::vector<Kind> kinds(trace.names.size(), unknown);
   CollectiveEnds collectives, messages;
   for (Row op = 0; op < trace.ops.size(); ++op) {
@@ -30,9 +30,9 @@ CollectiveEnds collective_ends(const Trace& trace, const Classes& classes) {
     const std::string& name = trace.names[trace.ops.name[op]];
     Kind& kind = kinds[trace.ops.name[op]];
     if (kind == unknown)
-      kind = known[classes.kernel_class(name)] != "collective" ? none
-             : name.find("SendRecv") == std::string::npos      ? collective
-                                                               : message;
+      kind = classes.kernel_class(name) != KernelClass::collective ? none
+             : kind_of_kernel(name) == CollectiveKind::message     ? message
+                                                                   : collective;
     if (kind != none)
       (kind == collective ? collectives : messages)[name].push_back(trace.ops.end[op]);
   }

@@ -15,10 +15,10 @@ namespace {
 
 // A range that computes one product, and what the device did for it.
 struct ProductRange {
-  double ns = 0;         // of all kernels launched in it
-  Ns longest = 0;        // of the kernel that determines the tier
-  std::size_t tier = 0;  // its class
-  Row op = no_row;       // that kernel
+  double ns = 0;       // of all kernels launched in it
+  Ns longest = 0;      // of the kernel that determines the tier
+  KernelClass tier{};  // its class
+  Row op = no_row;     // that kernel
 };
 
 // For a known tier: the attainable rate, and the bytes of an element.
@@ -27,13 +27,14 @@ struct Tier {
   int element_bytes = 0;
 };
 
-Tier tier_of(const std::string& kernel_class, const GpuPeaks& p, const Attainable& part) {
-  if (kernel_class == "gemm_half" || kernel_class == "attention_fused")
-    return {p.half * part.half, 2};
-  if (kernel_class == "gemm_tf32") return {p.tf32 * part.tf32, 4};
-  if (kernel_class == "gemm_cuda_core") return {p.fp32 * part.fp32, 4};
-  if (kernel_class == "gemm_fp8" || kernel_class == "gemm_int8") return {p.fp8 * part.fp8, 1};
-  return {};
+Tier tier_of(Precision precision, const GpuPeaks& p, const Attainable& part) {
+  switch (precision) {
+    case Precision::half: return {p.half * part.half, 2};
+    case Precision::tf32: return {p.tf32 * part.tf32, 4};
+    case Precision::fp32: return {p.fp32 * part.fp32, 4};
+    case Precision::eight_bits: return {p.fp8 * part.fp8, 1};
+    default: return {};
+  }
 }
 
 // The innermost product range in which each operation was launched, by thread.
@@ -91,13 +92,13 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
         take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
       }
-      if (kind != OpKind::kernel || a.kernel_class(op) == "collective") return;
+      if (kind != OpKind::kernel || a.is_collective(op)) return;
       const Row range = products.around(op);
       if (range == no_row) return;
       ProductRange& of = ranges[range];
       of.ns += ns;
       // A split product's sum or a cast: part of the product, but it does not show the tier.
-      const std::uint8_t of_class = a.names.kernel[t.ops.name[op]];
+      const KernelClass of_class = a.names.kernel[t.ops.name[op]];
       if (const Ns length = t.span_of(op).length();
           a.classes.is_product(of_class) && length > of.longest) {
         of.longest = length;
@@ -108,7 +109,7 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
     for (const auto& [range, of] : ranges) {
       if (of.longest == 0) continue;
       const std::string& name = t.names[t.ranges.name[range]];
-      const Tier tier = tier_of(a.classes.kernel_classes()[of.tier], peaks, part);
+      const Tier tier = tier_of(traits_of(of.tier).precision, peaks, part);
       const double counted = flops.of(t.ranges.name[range]).value_or(0);
       const double bytes =
           product_bytes(name, tier.element_bytes > 0 ? tier.element_bytes : 2, counted);
@@ -134,8 +135,7 @@ Roofline roofline_of(const Analysis& a) {
   for (std::size_t d = 0; d < a.devices.size(); ++d)
     a.each_op_in_steps(d, [&](Row op) {
       const bool within = t.ops.kind[op] == OpKind::set || t.ops.copy[op] == CopyKind::d2d;
-      if ((t.ops.kind[op] != OpKind::kernel && !within) || a.kernel_class(op) == "collective")
-        return;
+      if ((t.ops.kind[op] != OpKind::kernel && !within) || a.is_collective(op)) return;
       sum.device_ns += static_cast<double>(t.span_of(op).length());
     });
   each_known_work(a, [&](const KnownWork& w) {
@@ -147,58 +147,12 @@ Roofline roofline_of(const Analysis& a) {
   return sum;
 }
 
-const std::vector<std::string>& limit_names() {
-  static const std::vector<std::string> names{
-      "compute",        "memory",   "launching",      "the link",
-      "the network",    "the host", "unified memory", "waiting for other work",
-      "custom kernels", "graphs"};
-  return names;
-}
-
-std::size_t limit_of(const std::string& cause) {
-  // Causes of the account, grouped by what limits them. Kernels that only move data are limited by
-  // memory: each element is read and written once, with a handful of operations.
-  static const std::map<std::string, std::string> groups{
-      {"um_stall", "unified memory"},
-      {"compute.attention_fused", "compute"},
-      {"compute.gemm_half", "compute"},
-      {"compute.gemm_tf32", "compute"},
-      {"compute.gemm_fp8", "compute"},
-      {"compute.gemm_int8", "compute"},
-      {"compute.gemm_cuda_core", "compute"},
-      {"compute.gemm_unknown", "compute"},
-      {"compute.gemv", "memory"},
-      {"compute.softmax", "memory"},
-      {"compute.softmax_loss", "memory"},
-      {"compute.norm", "memory"},
-      {"compute.optimizer", "memory"},
-      {"compute.pointwise", "memory"},
-      {"compute.reduction", "memory"},
-      {"compute.embedding", "memory"},
-      {"compute.device_copy", "memory"},
-      {"compute.graph", "graphs"},
-      {"communication_exposed", "the network"},
-      {"copy_exposed", "the link"},
-      {"idle.launch", "launching"},
-      {"idle.launch_latency", "launching"},
-      {"idle.dependency", "waiting for other work"},
-      {"idle.faults", "unified memory"}};
-  const auto known = groups.find(cause);
-  const std::string group = known != groups.end()           ? known->second
-                            : cause.starts_with("compute.") ? "custom kernels"
-                                                            : "the host";
-  const std::vector<std::string>& names = limit_names();
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), group) - names.begin());
-}
-
 BoundBy bound_by(const Analysis& a, const StepTime& step) {
   BoundBy bound;
   if (a.total_ns() <= 0) return bound;
   std::map<std::string, double> ns;
-  for (const std::string& cause : a.account.causes) {
-    const std::string& group = limit_names()[limit_of(cause)];
-    ns[group] += step.total_ns(a, cause);
-  }
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+    ns[name_of(limit_of(a.account.kinds[c]))] += step.total_ns(a, a.account.causes[c]);
   // Products with few rows read their weights and do little with them.
   const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
   ns["compute"] -= by_memory;
@@ -249,7 +203,7 @@ std::string mfu_verdict(const Analysis& a, const StepTime& step) {
       device.compute_minor == 0 && (device.compute_major == 8 || device.compute_major == 9);
   // The usual values were measured on transformers.
   const Ns attention =
-      a.account.total_ns("compute.attention_fused") + a.account.total_ns("compute.softmax");
+      a.account.total_ns(KernelClass::attention_fused) + a.account.total_ns(KernelClass::softmax);
   const auto mfu = mfu_of(a), most = mfu_upper_bound(a);
   if (!reference || 100 * attention < a.total_ns() || (!mfu && !most)) return "";
   const double share = step.share(mfu ? *mfu : *most);

@@ -37,12 +37,6 @@ struct KnownWork {
 /// Calls take(work) for all of it within the steps, in no particular order.
 void each_known_work(const Analysis& analysis, const std::function<void(const KnownWork&)>& take);
 
-/// What may limit work or a pause: "compute", "memory", "launching", "the link", "the network",
-/// "the host", "unified memory", "waiting for other work", "custom kernels", "graphs".
-const std::vector<std::string>& limit_names();
-/// Which of them a cause of the account is, an index.
-std::size_t limit_of(const std::string& cause);
-
 /// What limits a unit.
 struct BoundBy {
   /// What takes most of the time: "compute", "memory", "launching", "the link", "the network", "the

@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace gh {
-namespace {
-
-std::string cause_name(std::size_t cause) {
-  return std::string("idle.") + name_of(static_cast<IdleCause>(cause));
-}
-
-}  // namespace
-
 StepTime::StepTime(const Analysis& a) : ns(a.recorded_step_ns()), recorded_ns(ns) { idle.fill(1); }
 
 StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfIdleCauses& idle_left)
@@ -20,7 +12,7 @@ StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfIdleCa
   from = told_from;
   double busy_ns = static_cast<double>(a.total_ns()), idle_ns = 0;
   for (std::size_t c = 0; c < idle_causes; ++c) {
-    const auto recorded = static_cast<double>(a.account.total_ns(cause_name(c)));
+    const auto recorded = static_cast<double>(a.account.total_ns(static_cast<IdleCause>(c)));
     busy_ns -= recorded;
     idle_ns += idle_left[c] * recorded;
   }
@@ -33,10 +25,8 @@ StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfIdleCa
   }
 }
 
-double StepTime::of(const std::string& cause) const {
-  for (std::size_t c = 0; c < idle_causes; ++c)
-    if (cause == cause_name(c)) return idle[c];
-  return busy;
+double StepTime::of(const Cause& cause) const {
+  return cause.is_idle() ? idle[static_cast<std::size_t>(cause.idle)] : busy;
 }
 
 double StepTime::total_ns(const Analysis& a) const {

@@ -38,7 +38,7 @@ struct StepTime {
   bool as_recorded() const { return from == From::recorded; }
   double of(IdleCause cause) const { return idle[static_cast<std::size_t>(cause)]; }
   /// The weight of a recorded nanosecond of a cause of the account.
-  double of(const std::string& cause) const;
+  double of(const Cause& cause) const;
   /// All steps on all devices.
   double total_ns(const Analysis& analysis) const;
   /// The part of them that belongs to a cause of the account.

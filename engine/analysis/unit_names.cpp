@@ -35,11 +35,11 @@ UnitContent UnitNames::content(std::size_t from, std::size_t to) const {
     } else if (op == no_row) {
       continue;  // allocates or frees memory
     } else if (seq_.is(i, OpKind::kernel)) {
-      const std::uint8_t kernel_class = names_.kernel[trace_.ops.name[op]];
-      const std::string& k = classes_.kernel_classes()[kernel_class];
-      c.optimizer = c.optimizer || k == "optimizer";
-      c.loss_or_embedding = c.loss_or_embedding || k == "softmax_loss" || k == "embedding";
-      c.product = c.product || classes_.is_product(kernel_class);
+      const KernelClass k = names_.kernel[trace_.ops.name[op]];
+      c.optimizer = c.optimizer || k == KernelClass::optimizer;
+      c.loss_or_embedding =
+          c.loss_or_embedding || k == KernelClass::softmax_loss || k == KernelClass::embedding;
+      c.product = c.product || classes_.is_product(k);
       c.time_embedding = c.time_embedding || is_known_sine(trace_.ops.name[op]);
     } else if (trace_.ops.copy[op] == CopyKind::h2d || trace_.ops.copy[op] == CopyKind::d2h) {
       c.meets_host = true;

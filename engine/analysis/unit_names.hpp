@@ -35,9 +35,8 @@ class UnitNames {
   std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;
   /// What repeats between two places, outermost first, as far as it can be named.
   std::vector<UnitLevel> levels_within(std::size_t from, std::size_t to) const;
-  /// Whether launches in turn may be layers of a model. XLA runs loops on the device that look the
-  /// same.
-  bool may_be_layers() const { return program_.runs_models() && !program_.is("jax"); }
+  /// Whether launches in turn may be layers of a model.
+  bool may_be_layers() const { return program_.runs_models() && !program_.has_device_loops(); }
   bool trains() const { return program_.is("training"); }
   bool are_tokens() const { return program_.is("tokens"); }
 

@@ -1,5 +1,6 @@
 #include "base/gzip.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,7 +34,8 @@ void Packer::finish() { flush(Z_FINISH); }
 
 void Packer::flush(int how) {
   if (packed_) {
-    std::string out(chunk_bytes, '\0');
+    std::string out(std::min<std::size_t>(chunk_bytes, deflateBound(&stream_, buffer_.size())),
+                    '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
     stream_.avail_in = static_cast<uInt>(buffer_.size());
     do {
@@ -54,15 +56,15 @@ std::string unpacked(std::string_view bytes, std::size_t most_bytes) {
     throw Error("there is not enough memory to decompress it");
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   z.avail_in = static_cast<uInt>(bytes.size());
-  std::string text;
+  std::string text(6 * bytes.size(), '\0');  // more than most JSON shrinks
   int state = Z_OK;
-  while (state == Z_OK && text.size() < most_bytes) {
-    text.resize(text.size() + chunk_bytes);
+  while (state == Z_OK && z.total_out < most_bytes) {
+    if (z.total_out == text.size()) text.resize(2 * text.size());
     z.next_out = reinterpret_cast<Bytef*>(text.data() + z.total_out);
     z.avail_out = static_cast<uInt>(text.size() - z.total_out);
     state = inflate(&z, Z_NO_FLUSH);
-    text.resize(z.total_out);
   }
+  text.resize(z.total_out);
   inflateEnd(&z);
   if (state == Z_OK) throw Error("it is larger than any of its kind");
   if (state != Z_STREAM_END) throw Error("it is cut off or was changed");

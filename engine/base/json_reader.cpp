@@ -26,7 +26,7 @@ Items limited(Items items) {
 
 }  // namespace
 
-Element FieldReader::at(const std::string& key) const {
+Element FieldReader::at(std::string_view key) const {
   Element value;
   if (object_[key].get(value)) throw Error(fmt::format("'{}' is missing", key));
   return value;
@@ -36,14 +36,13 @@ Error FieldReader::unknown(const std::string& name) {
   return Error(fmt::format("'{}' is unknown", name));
 }
 
-void FieldReader::name(const std::string& key, std::string& value) const {
+void FieldReader::name(std::string_view key, std::string& value) const {
   (*this)(key, value);
   if (!is_name(value))
     throw Error(fmt::format("'{}' is not the name of a rule or category", value));
 }
 
-void FieldReader::either(const std::string& key, bool& value, const char* yes,
-                         const char* no) const {
+void FieldReader::either(std::string_view key, bool& value, const char* yes, const char* no) const {
   std::string word;
   (*this)(key, word);
   value = word == yes;

@@ -16,35 +16,35 @@ class FieldReader {
   explicit FieldReader(Element object) : object_(object) {}
 
   template <class Value, class What = Limits>
-  void operator()(const std::string& key, Value& value, What what = {}) const {
+  void operator()(std::string_view key, Value& value, What what = {}) const {
     read(at(key), value, what);
   }
 
   template <class Value>
-  void or_null(const std::string& key, Value& value, const Value& none = {},
+  void or_null(std::string_view key, Value& value, const Value& none = {},
                Limits limits = {}) const {
     std::optional<Value> stored;
     read(at(key), stored, limits);
     value = stored.value_or(none);
   }
 
-  void either(const std::string& key, bool& value, const char* yes, const char* no) const;
-  void name(const std::string& key, std::string& value) const;
-  void raw(const std::string& key, std::string& text) const { text = simdjson::minify(at(key)); }
+  void either(std::string_view key, bool& value, const char* yes, const char* no) const;
+  void name(std::string_view key, std::string& value) const;
+  void raw(std::string_view key, std::string& text) const { text = simdjson::minify(at(key)); }
 
   template <class Value, class To, class From, class What = Limits>
-  void through(const std::string& key, Value& value, To to, From from, What what = {}) const {
+  void through(std::string_view key, Value& value, To to, From from, What what = {}) const {
     auto stored = to(Value());
     read(at(key), stored, what);
     value = from(stored);
   }
 
-  bool has(const std::string& key, bool /*written*/ = true) const {
+  bool has(std::string_view key, bool /*written*/ = true) const {
     return object_[key].error() == simdjson::SUCCESS;
   }
 
  private:
-  Element at(const std::string& key) const;
+  Element at(std::string_view key) const;
   static Error unknown(const std::string& name);
   static simdjson::dom::array list_of(Element element);
   static simdjson::dom::object table_of(Element element);

@@ -28,8 +28,6 @@ std::string device_text(const Device& d) {
 
 // ---- the program
 
-bool is_gemm(const std::string& kernel_class) { return kernel_class.starts_with("gemm"); }
-
 // What devices run in their steps: sums over all of these.
 struct ProgramSums {
   Program program;
@@ -40,22 +38,23 @@ struct ProgramSums {
 // `in_block`: whether the stream is in an attention block. A run of attention kernels is one; only
 // a GEMM parts it from the next.
 void add_kernel(const Analysis& a, Row op, bool& in_block, ProgramSums& sums) {
-  const std::string& kernel_class = a.kernel_class(op);
-  const bool gemm = is_gemm(kernel_class);
+  const KernelClass of = a.class_of(op);
+  const bool attention = of == KernelClass::attention_fused;
+  const bool gemm = a.classes.is_product(of) && !attention;
   if (gemm) {
     in_block = false;
     ++sums.program.gemms;
   }
-  if (kernel_class == "attention_fused" || kernel_class == "softmax") {
+  if (attention || of == KernelClass::softmax) {
     if (!in_block) {
       ++sums.program.attention_blocks;
-      sums.program.written_out_blocks += kernel_class == "softmax";
+      sums.program.written_out_blocks += of == KernelClass::softmax;
     }
     in_block = true;
   }
-  if (gemm || kernel_class == "attention_fused" || kernel_class == "softmax_loss") {
+  if (gemm || attention || of == KernelClass::softmax_loss) {
     ++sums.grids[{a.trace.ops.name[op], a.trace.ops.blocks[op]}];
-    sums.classes[a.trace.ops.name[op]] = kernel_class;
+    sums.classes[a.trace.ops.name[op]] = a.kernel_class(op);
   }
 }
 

@@ -64,7 +64,7 @@ std::vector<double> shares_of_steps(const Capture& c, const std::vector<double>&
 std::vector<double> busy_steps(const Capture& c) {
   std::vector<double> busy = doubles(c.step_ns);
   for (const auto& [cause, ns] : c.cause_ns) {
-    if (!cause.starts_with("idle.")) continue;
+    if (!Cause(cause).is_idle()) continue;
     for (std::size_t i = 0; i < ns.size(); ++i) busy[i] -= static_cast<double>(ns[i]);
   }
   return busy;

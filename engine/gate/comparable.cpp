@@ -81,7 +81,7 @@ std::optional<bool> grids_differ(const std::vector<Grid>& a, const std::vector<G
   double uneven = 0;  // of both, those of grids that not every step launches
   for (const std::size_t side : {0, 1}) {
     for (const Grid& g : side == 0 ? a : b) {
-      if ((g.kernel_class == "softmax_loss") != loss) continue;
+      if ((kernel_class_named(g.kernel_class) == KernelClass::softmax_loss) != loss) continue;
       Use& kernel = kernels[g.kernel];
       kernel.count[side] += g.count_per_step;
       kernel.blocks[side] += g.count_per_step * static_cast<double>(g.blocks);

@@ -19,8 +19,6 @@ constexpr std::size_t least_collectives = 64;  // per rank, if a report has many
 
 // ---- collectives
 
-bool is_collective(const Analysis& a, Row op) { return a.kernel_class(op) == "collective"; }
-
 // The quarters of a collective, and in each the time in which the GPU computed nothing else.
 std::array<Ns, 4> alone_quarters(const Spans& computing, const Collective& c) {
   std::array<Ns, 4> alone{};
@@ -40,7 +38,7 @@ Collectives collectives_of(const Analysis& a, std::size_t most) {
   std::vector<Span> spans;
   std::vector<Row> rows;
   for (const Row op : a.devices.front().ops) {
-    if (!is_collective(a, op)) {
+    if (!a.is_collective(op)) {
       if (t.ops.kind[op] != OpKind::copy) spans.push_back(t.span_of(op));
     } else if (kernel_name(op).find("SendRecv") == std::string::npos) {
       rows.push_back(op);

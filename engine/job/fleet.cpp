@@ -71,9 +71,9 @@ double middle_of(std::vector<double> values) {
   return *at;
 }
 
-double cause_ns_of(const Fleet& fleet, const FleetRank& r, std::string_view cause) {
+double cause_ns_of(const Fleet& fleet, const FleetRank& r, const Cause& cause) {
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
-    if (fleet.causes[c] == cause) return r.cause_ns[c];
+    if (Cause(fleet.causes[c]) == cause) return r.cause_ns[c];
   }
   return 0;
 }

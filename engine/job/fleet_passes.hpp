@@ -28,7 +28,7 @@ inline constexpr double fleet_error_at = 0.20, fleet_warning_at = 0.05;
 double middle_of(std::vector<double> values);
 
 /// What a rank spends on a cause per step; 0 if no rank spends any.
-double cause_ns_of(const Fleet& fleet, const FleetRank& rank, std::string_view cause);
+double cause_ns_of(const Fleet& fleet, const FleetRank& rank, const Cause& cause);
 
 // ---- fleet_ranks.cpp: identifies ranks, and what each spends its steps on
 

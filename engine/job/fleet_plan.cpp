@@ -20,7 +20,7 @@ class Job {
  public:
   explicit Job(const Fleet& fleet) : fleet_(fleet) {
     for (const FleetRank& r : fleet.ranks) {
-      const double communication = cause_ns_of(fleet, r, "communication_exposed");
+      const double communication = cause_ns_of(fleet, r, Cause::Of::communication);
       own_.push_back(r.step_ns - (r.group >= 0 ? r.wait_ns : communication));
       transfer_.push_back(r.group >= 0 ? communication - r.wait_ns : communication);
       index_.emplace(r.rank, index_.size());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -42,18 +43,41 @@ std::vector<FleetNode> nodes_of(const Fleet& fleet) {
 
 // ---- what a late rank does
 
+// What a late rank does in a kind of idle time, and the rule that finds why on the rank itself. By
+// IdleCause.
+struct IdleWords {
+  const char* words;
+  const char* rule;
+};
+constexpr std::array<IdleWords, idle_causes> idle_words{{
+    {"waiting for its data loader", "data-loader-starvation"},
+    {"waiting for its own synchronization", "host-sync"},
+    {"waiting for its launches", "launch-bound"},
+    {"allocating memory", "alloc-churn"},
+    {"compiling code", "jit-in-loop"},
+    {"loading code", "first-use"},
+    {"handling CPU page faults", "um-migration-storm"},
+    {"in calls that failed", "failed-calls"},
+    {"between launches and kernels", "launch-bound"},
+    {"between kernels", "unexplained"},
+    {"idle for no visible reason", "gpu-idle"},
+}};
+
 struct Excess {
-  std::string cause;  // of the account, or "compute"; "" if no single cause explains the lateness
-  double ns = 0;      // a step
+  std::string name;  // of the cause in the account; "" if no single cause explains the lateness
+  double ns = 0;     // a step
+
+  Cause cause() const { return name; }
 };
 
 // What a rank spends per step, without waiting for others; all computing counts as one cause.
 std::map<std::string, double> spent_by(const Fleet& fleet, const FleetRank& r) {
+  static const std::string computing = cause_name("any");
   std::map<std::string, double> spent;
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
-    const std::string& cause = fleet.causes[c];
-    if (cause == "communication_exposed") continue;
-    spent[cause.starts_with("compute.") ? "compute" : cause] += r.cause_ns[c];
+    const Cause cause = fleet.causes[c];
+    if (cause.of == Cause::Of::communication) continue;
+    spent[cause.computes() ? computing : fleet.causes[c]] += r.cause_ns[c];
   }
   return spent;
 }
@@ -69,47 +93,36 @@ Excess excess_of(const Fleet& fleet, const FleetRank& late) {
   for (const auto& [cause, ns] : spent_by(fleet, late)) {
     if (const double more = ns - middle_of(others[cause]); more > most.ns) most = {cause, more};
   }
-  if (most.ns < late.late_ns / 4) most.cause.clear();
+  if (most.ns < late.late_ns / 4) most.name.clear();
   return most;
 }
 
-std::string excess_text(const std::string& cause) {
-  static const std::map<std::string, const char*> words{
-      {"compute", "computing"},
-      {"copy_exposed", "copying"},
-      {"um_stall", "waiting for unified memory"},
-      {"idle.input", "waiting for its data loader"},
-      {"idle.sync", "waiting for its own synchronization"},
-      {"idle.launch", "waiting for its launches"},
-      {"idle.allocation", "allocating memory"},
-      {"idle.compilation", "compiling code"},
-      {"idle.loading", "loading code"},
-      {"idle.faults", "handling CPU page faults"},
-      {"idle.failed", "in calls that failed"},
-      {"idle.launch_latency", "between launches and kernels"},
-      {"idle.dependency", "between kernels"},
-      {"idle.unknown", "idle for no visible reason"}};
-  const auto it = words.find(cause);
-  return it == words.end() ? cause_label(cause) : it->second;
+std::string excess_text(const Excess& excess) {
+  const Cause cause = excess.cause();
+  if (cause.is_idle()) return idle_words[static_cast<std::size_t>(cause.idle)].words;
+  if (cause.computes()) return "computing";
+  if (cause == Cause::Of::copy) return "copying";
+  return cause == Cause::Of::um_stall ? "waiting for unified memory" : cause_label(excess.name);
 }
 
-std::string excess_advice(const std::string& cause) {
-  if (cause == "compute") {
+std::string excess_advice(const Excess& excess) {
+  const Cause cause = excess.cause();
+  if (cause.computes()) {
     return "These ranks compute longer. Compare how many kernels they run and how many tokens they "
            "get; if both are the same, their GPU is slower (nvidia-smi -q -d "
            "CLOCK,PERFORMANCE,TEMPERATURE) or shared.";
   }
-  if (cause == "idle.input") {
+  if (cause == IdleCause::input) {
     return "Give these ranks as many loader workers and cores as the others, and shards of the "
            "same size; check the node's file system.";
   }
-  if (cause == "idle.launch") {
+  if (cause == IdleCause::launch) {
     return "The hosts of these ranks launch more slowly. The profiler slows launching too, so "
            "first time the program without it. If the difference remains, bind processes to the "
            "cores next to their GPU (srun --cpu-bind, numactl), and look for other work on the "
            "node.";
   }
-  if (cause.empty()) {
+  if (excess.name.empty()) {
     return "No single kind of work sets these ranks apart: compare the timeline of one of them "
            "with that of another rank before the longest waits.";
   }
@@ -118,20 +131,8 @@ std::string excess_advice(const std::string& cause) {
 }
 
 // The rule that finds the cause on the late rank itself.
-std::string root_of(const std::string& cause) {
-  static const std::map<std::string, const char*> rules{{"idle.input", "data-loader-starvation"},
-                                                        {"idle.sync", "host-sync"},
-                                                        {"idle.launch", "launch-bound"},
-                                                        {"idle.allocation", "alloc-churn"},
-                                                        {"idle.compilation", "jit-in-loop"},
-                                                        {"idle.loading", "first-use"},
-                                                        {"idle.faults", "um-migration-storm"},
-                                                        {"idle.failed", "failed-calls"},
-                                                        {"idle.launch_latency", "launch-bound"},
-                                                        {"idle.dependency", "unexplained"},
-                                                        {"idle.unknown", "gpu-idle"}};
-  const auto it = rules.find(cause);
-  return it == rules.end() ? "" : it->second;
+std::string root_of(const Cause& cause) {
+  return cause.is_idle() ? idle_words[static_cast<std::size_t>(cause.idle)].rule : "";
 }
 
 // ---- the finding
@@ -169,9 +170,9 @@ void tell_stragglers(const Fleet& fleet, FleetFinding& f) {
   const Excess excess = excess_of(fleet, worst);
   const std::string where = where_text(fleet);
   std::string why;
-  if (!excess.cause.empty()) {
+  if (!excess.name.empty()) {
     why = fmt::format("; rank {} spends {} {} more than the others {}", worst.rank,
-                      duration(excess.ns), fleet.unit.per, excess_text(excess.cause));
+                      duration(excess.ns), fleet.unit.per, excess_text(excess));
   }
   f.finding.subject = fmt::format("rank{} {}", one ? "" : "s", ranks_text(f.ranks));
   f.finding.message = fmt::format(
@@ -181,11 +182,11 @@ void tell_stragglers(const Fleet& fleet, FleetFinding& f) {
       one ? "comes" : "come up to", duration(worst.late_ns),
       fleet.unit.is_window() ? "the" : "each", duration(fleet.step_ns), fleet.unit.noun,
       percent(worst.late_ns / fleet.step_ns), why);
-  f.finding.advice = {excess_advice(excess.cause)};
-  f.finding.follows_from = root_of(excess.cause);
+  f.finding.advice = {excess_advice(excess)};
+  f.finding.follows_from = root_of(excess.cause());
   // Launching is slower under the profiler, and not equally on all ranks, so the profiler may
   // be the reason.
-  f.only_note = excess.cause == "idle.launch";
+  f.only_note = excess.cause() == IdleCause::launch;
 }
 
 // All ranks wait, but for a different rank each time.

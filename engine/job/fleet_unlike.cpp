@@ -121,7 +121,8 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
 
   const Distance of_step{.least = fleet_warning_at * fleet.step_ns};
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
-    if (fleet.causes[c] == "communication_exposed") continue;  // it mirrors which ranks are late
+    if (Cause(fleet.causes[c]) == Cause::Of::communication)
+      continue;  // it mirrors which ranks are late
     std::vector<std::optional<double>> values;
     for (const FleetRank& r : fleet.ranks) values.emplace_back(r.cause_ns[c]);
     add_numbers(

@@ -126,7 +126,8 @@ void add_waits(const FleetMembers& members, const std::vector<FleetGroup>& group
       FleetRank& r = fleet.ranks[group.members[m]];
       r.group = static_cast<int>(g);
       r.late_ns = sums.late_ns[m] / steps;
-      r.wait_ns = std::min(sums.wait_ns[m] / steps, cause_ns_of(fleet, r, "communication_exposed"));
+      r.wait_ns =
+          std::min(sums.wait_ns[m] / steps, cause_ns_of(fleet, r, Cause::Of::communication));
       if (sums.matched[m] > 0) {
         r.last_fraction = static_cast<double>(sums.last[m]) / static_cast<double>(sums.matched[m]);
       }

@@ -16,7 +16,6 @@
 namespace gh {
 namespace {
 
-using dcgm::Contents;
 using dcgm::Sample;
 using Devices = std::map<int, std::uint16_t>;  // by GPU index
 
@@ -25,7 +24,7 @@ std::string counted(std::int64_t n, const char* noun) {
 }
 
 // Notes about what was skipped in the file.
-std::vector<std::string> left_out(const Contents& contents) {
+std::vector<std::string> left_out(const dcgm::Contents& contents) {
   std::vector<std::string> notes;
   if (contents.impossible) {
     notes.push_back(fmt::format(

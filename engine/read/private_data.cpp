@@ -29,8 +29,10 @@ PrivateDataSchema parsed() {
     const Node names(node);
     schema.nsys.names[std::string(name.str())] = {strings(names["keep"]), by_kind(names)};
   }
-  schema.torch = {strings(torch["keep"]), strings(torch["event"]),   strings(torch["argument"]),
-                  strings(torch["gpu"]),  strings(torch["numbers"]), by_kind(torch)};
+  schema.torch = {strings(torch["keep"]),        strings(torch["event"]),
+                  strings(torch["argument"]),    strings(torch["gpu"]),
+                  strings(torch["numbers"]),     strings(torch["known_categories"]),
+                  strings(torch["known_names"]), by_kind(torch)};
   schema.environment = {strings(environment["secret"]), strings(environment["no_secret"]),
                         by_kind(environment)};
   return schema;

@@ -32,7 +32,7 @@ struct PrivateDataSchema {
     std::map<std::string, Names, std::less<>> names;  ///< by table
   } nsys;
   struct Torch {
-    Globs keep, event, argument, gpu, numbers;
+    Globs keep, event, argument, gpu, numbers, known_categories, known_names;
     GlobsByKind private_keys;
   } torch;
   struct Environment {

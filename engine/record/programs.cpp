@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/patterns.hpp"
+#include "base/schema_table.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -31,9 +33,11 @@ std::optional<fs::path> program_on_path(const std::string& name) {
 }
 
 bool starts_python(const std::string& word) {
-  const std::string name = fs::path(word).filename();
-  return name.starts_with("python") || name.ends_with(".py") || name == "torchrun" ||
-         name == "accelerate" || name == "deepspeed";
+  static const Patterns starters = [] {
+    const toml::table schema = schema_table("schemas/programs.toml");
+    return Patterns(strings(schema["python_starters"]["match"]), "schemas/programs.toml");
+  }();
+  return starters.match(fs::path(word).filename().string());
 }
 
 }  // namespace gh

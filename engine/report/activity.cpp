@@ -43,22 +43,31 @@ std::string label_of(Activity a) {
   return look.is_cause ? cause_label(look.label) : look.label;
 }
 
-Activity activity_of(const std::string& cause) {
-  if (cause.starts_with("compute.gem")) return Activity::products;
-  if (cause == "compute.attention_fused") return Activity::attention;
-  if (cause.starts_with("compute.")) return Activity::kernels;
-  if (cause == "communication_exposed") return Activity::communication;
-  if (cause == "copy_exposed") return Activity::copy;
-  if (cause == "um_stall") return Activity::stall;
-  if (cause == "idle.input") return Activity::idle_input;
-  if (cause == "idle.sync") return Activity::idle_sync;
-  if (cause == "idle.launch" || cause == "idle.launch_latency") return Activity::idle_launch;
-  return Activity::idle_other;
+Activity activity_of(const Cause& cause) {
+  switch (cause.of) {
+    case Cause::Of::kernels:
+      return cause == KernelClass::attention_fused          ? Activity::attention
+             : cause.products || cause == KernelClass::gemv ? Activity::products
+                                                            : Activity::kernels;
+    case Cause::Of::graph:
+    case Cause::Of::device_copy: return Activity::kernels;
+    case Cause::Of::communication: return Activity::communication;
+    case Cause::Of::copy: return Activity::copy;
+    case Cause::Of::um_stall: return Activity::stall;
+    default: break;
+  }
+  switch (cause.idle) {
+    case IdleCause::input: return Activity::idle_input;
+    case IdleCause::sync: return Activity::idle_sync;
+    case IdleCause::launch:
+    case IdleCause::launch_latency: return Activity::idle_launch;
+    default: return Activity::idle_other;
+  }
 }
 
 Activity activity_of_kernels(const std::string& kernel_class) {
-  return kernel_class == "collective" ? Activity::communication
-                                      : activity_of("compute." + kernel_class);
+  const Cause cause(cause_name(kernel_class));
+  return cause == KernelClass::collective ? Activity::communication : activity_of(cause);
 }
 
 }  // namespace gh

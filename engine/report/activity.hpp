@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "analysis/cause.hpp"
+
 namespace gh {
 
 /// What a piece of a timeline is drawn as. The first ones are what an account's causes come to, in
@@ -36,7 +38,7 @@ const char* name_of(Activity);   ///< "idle-input": a class of the page's style 
 std::string label_of(Activity);  ///< "idle: input", for people
 
 /// Of a cause of the account: "compute.gemm_half" is drawn as products.
-Activity activity_of(const std::string& cause);
+Activity activity_of(const Cause& cause);
 /// Of the kernels of a class; collectives are communication.
 Activity activity_of_kernels(const std::string& kernel_class);
 

@@ -123,8 +123,8 @@ class HeatMap {
   // A pattern, which tells idle time from other elsewhere, would not show in a narrow cell; here
   // each row has its name.
   static std::string colour_of(const std::string& cause) {
-    return cause.starts_with("idle.") ? "style=\"fill:var(--idle)\""
-                                      : fmt::format("class=\"{}\"", name_of(activity_of(cause)));
+    return Cause(cause).is_idle() ? "style=\"fill:var(--idle)\""
+                                  : fmt::format("class=\"{}\"", name_of(activity_of(cause)));
   }
 
   // Late ranks are marked above, and the first of each node below, where there is room for that.

@@ -52,16 +52,15 @@ void add_work(std::vector<ActivityTimes>& parts, const Account& account, std::si
               const Cuts& cuts) {
   for (std::size_t i = 0; i < cuts.parts; ++i)
     for (std::size_t c = 0; c < account.causes.size(); ++c)
-      if (!account.causes[c].starts_with("idle."))
-        parts[i][static_cast<std::size_t>(activity_of(account.causes[c]))] +=
+      if (!account.kinds[c].is_idle())
+        parts[i][static_cast<std::size_t>(activity_of(account.kinds[c]))] +=
             cuts.share(i, account.devices[device].step_ns[i][c]);
 }
 
 void add_idle(std::vector<ActivityTimes>& parts, const IdleList& idle_list, const Cuts& cuts) {
   std::size_t first = 0;
   for (const Idle& idle : idle_list) {
-    const auto activity =
-        static_cast<std::size_t>(activity_of(std::string("idle.") + name_of(idle.cause)));
+    const auto activity = static_cast<std::size_t>(activity_of(idle.cause));
     while (first < cuts.parts && cuts.at(first + 1) <= idle.span.start) ++first;
     for (std::size_t i = first; i < cuts.parts && cuts.at(i) < idle.span.end; ++i)
       parts[i][activity] += cuts.share(

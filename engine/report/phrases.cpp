@@ -47,8 +47,7 @@ constexpr double unexplained_share = 0.15;
 // The cause of the account, compute aside, that takes most of the time.
 std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& step) {
   for (const AccountLine& line : account_lines(a, step))
-    if (!line.cause.starts_with("compute.") && !line.cause.empty())
-      return {line.cause, line.fraction};
+    if (!line.cause.empty() && !Cause(line.cause).computes()) return {line.cause, line.fraction};
   return {"", 0};
 }
 
@@ -187,7 +186,7 @@ std::string path_title(const UnitWords& unit) { return fmt::format("What {} wait
 
 std::string path_label(PathItem::Kind kind, const std::string& name) {
   switch (kind) {
-    case PathItem::Kind::compute: return cause_label("compute." + name);
+    case PathItem::Kind::compute: return cause_label(cause_name(name));
     case PathItem::Kind::copy:
       return name == "h2d"   ? "copies to the device"
              : name == "d2h" ? "copies to the host"
@@ -249,7 +248,7 @@ std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {
   if (!hottest || step.share(hottest->of_window) < least_share) return "";
   const double steps = static_cast<double>(std::max<std::int64_t>(a.step_count(), 1));
   const double launches = static_cast<double>(hottest->count) / steps;
-  const std::string& kernel_class = a.classes.kernel_classes()[hottest->kernel_class];
+  const std::string& kernel_class = a.classes.name_of(hottest->kernel_class);
   return fmt::format(
       "The kernel that takes most is {} ({}): {} of the kernels' time, {} of the {}, {:.{}f} "
       "time{} {}, {} each.",

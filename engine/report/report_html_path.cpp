@@ -26,10 +26,9 @@ constexpr double least_changed_share = 0.05;
 ItemKey item_of(const Analysis& a, Row op) {
   const Ops& ops = a.trace.ops;
   if (ops.kind[op] == OpKind::graph) return {PathItem::Kind::compute, "graph"};
-  if (ops.kind[op] == OpKind::copy && ops.copy[op] != CopyKind::d2d)
-    return {PathItem::Kind::copy, name_of(ops.copy[op])};
+  if (crosses_link(ops.copy[op])) return {PathItem::Kind::copy, name_of(ops.copy[op])};
   const std::string& kernel = a.kernel_class(op);
-  if (kernel == "collective") return {PathItem::Kind::communication, ""};
+  if (a.is_collective(op)) return {PathItem::Kind::communication, ""};
   return {PathItem::Kind::compute, kernel.empty() ? "device_copy" : kernel};
 }
 
@@ -118,7 +117,7 @@ class FindingsOfPath {
 // What stands for an item in the bar.
 Activity activity_of_item(const PathItem& item) {
   switch (item.kind) {
-    case PathItem::Kind::compute: return activity_of("compute." + item.name);
+    case PathItem::Kind::compute: return activity_of(cause_name(item.name));
     case PathItem::Kind::copy: return Activity::copy;
     case PathItem::Kind::communication: return Activity::communication;
     case PathItem::Kind::launch_latency: return Activity::idle_launch;

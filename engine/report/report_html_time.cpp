@@ -63,8 +63,7 @@ std::vector<double> waits_for_ranks(const Analysis& a) {
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     std::vector<Span> raw;
     a.each_op_in_steps(d, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && a.kernel_class(op) != "collective")
-        raw.push_back(t.span_of(op));
+      if (t.ops.kind[op] != OpKind::copy && !a.is_collective(op)) raw.push_back(t.span_of(op));
     });
     const Spans waiting = difference(united(std::move(waits[d])), united(std::move(raw)));
     Ns within = 0;
@@ -170,14 +169,14 @@ std::string devices_section(const ReportPage& page) {
     const double all_ns = std::max(sum_of(times[d]), 1.0);
     double idle_ns = 0;
     for (const CauseTime& c : times[d])
-      if (c.cause.starts_with("idle.")) idle_ns += c.ns;
+      if (Cause(c.cause).is_idle()) idle_ns += c.ns;
     const std::string label = row_label(a, d);
     std::vector<Cell> cells{page.cut(label, 200), Cell::time(means_ns[d]),
                             Cell::share(1 - idle_ns / all_ns),
                             Cell::time(time_of(times[d], "communication_exposed") / steps)};
     if (any_waits)
       cells.push_back(
-          Cell::time(page.report.step.of("communication_exposed") * waited_ns[d] / steps));
+          Cell::time(page.report.step.of(Cause::Of::communication) * waited_ns[d] / steps));
     cells.push_back(Cell::time(idle_ns / steps));
     cells.push_back(
         Cell::raw(stack_html(label, stack_of(times[d]), means_ns[d] / longest_ns), means_ns[d]));

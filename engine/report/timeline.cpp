@@ -42,8 +42,9 @@ class Activities {
   }
   Activity operator()(Row op) const {
     const Ops& ops = a_.trace.ops;
-    if (ops.kind[op] == OpKind::kernel) return by_class_[a_.names.kernel[ops.name[op]]];
-    if (ops.kind[op] != OpKind::copy || ops.copy[op] == CopyKind::d2d) return Activity::kernels;
+    if (ops.kind[op] == OpKind::kernel)
+      return by_class_[static_cast<std::size_t>(a_.names.kernel[ops.name[op]])];
+    if (!crosses_link(ops.copy[op])) return Activity::kernels;
     return is_unified(ops.copy[op]) ? Activity::stall : Activity::copy;
   }
 
@@ -342,14 +343,13 @@ class ViewMaker {
   static std::string lost_name(std::size_t row) {
     if (row == communication_row) return cause_label("communication_exposed");
     if (row == copies_row) return cause_label("copy_exposed");
-    return cause_label(fmt::format("idle.{}", name_of(static_cast<IdleCause>(row))));
+    return cause_label(cause_name(static_cast<IdleCause>(row)));
   }
   void add_lost_time() {
     std::vector<Event>& events = source("GPU idle or exposed", lost_name);
     for (const Idle& i : a_.account.devices[device_].idle)
       if (shown(i.span.start, i.span.end))
-        events.push_back({i.span, activity_of(std::string("idle.") + name_of(i.cause)),
-                          static_cast<std::size_t>(i.cause)});
+        events.push_back({i.span, activity_of(i.cause), static_cast<std::size_t>(i.cause)});
     for (const Span& s : exposed_communication_)
       events.push_back({s, Activity::communication, communication_row});
     for (const Span& s : exposed_copies_) events.push_back({s, Activity::copy, copies_row});

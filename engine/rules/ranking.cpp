@@ -25,12 +25,12 @@ std::vector<std::size_t> roots_of(const std::vector<Placed>& placed) {
 }
 
 // The ultimate root cause of a finding, and how many steps away it is.
-struct RootCause {
+struct Ancestor {
   std::size_t finding = 0, depth = 0;
 };
 
-RootCause root_cause_of(std::size_t finding, const std::vector<std::size_t>& roots) {
-  RootCause origin{finding, 0};
+Ancestor origin_of(std::size_t finding, const std::vector<std::size_t>& roots) {
+  Ancestor origin{finding, 0};
   for (; roots[origin.finding] != origin.finding; ++origin.depth) {
     if (origin.depth > roots.size()) return {finding, 0};  // a cycle: no root cause
     origin.finding = roots[origin.finding];
@@ -50,9 +50,9 @@ Key key_of(const Placed& p, double weight) {
 
 std::vector<Placed> ranked(std::vector<Placed> placed) {
   const std::vector<std::size_t> roots = roots_of(placed);
-  std::vector<RootCause> origins;
+  std::vector<Ancestor> origins;
   for (std::size_t i = 0; i < placed.size(); ++i) {
-    origins.push_back(root_cause_of(i, roots));
+    origins.push_back(origin_of(i, roots));
     if (origins[i].finding == i) placed[i].standing.follows_from.clear();
   }
   // A root weighs as much as its heaviest consequence.

@@ -73,6 +73,9 @@ inline bool is_unified(CopyKind k) {
   return k == CopyKind::um_h2d || k == CopyKind::um_d2h || k == CopyKind::um_d2d;
 }
 
+/// Whether a copy leaves the device's memory, as far as the report says.
+inline bool crosses_link(CopyKind k) { return k != CopyKind::none && k != CopyKind::d2d; }
+
 inline constexpr std::uint8_t no_occupancy = 255;
 inline constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 

@@ -49,8 +49,7 @@ void ReplayGraph::find_collective_edges() {
 
   Ns unmet_ns = 0;
   for (Row op = steps.ops.first; op < steps.ops.end(); ++op)
-    if (steps.counts(op) && arrival[op - steps.ops.first] == origin &&
-        analysis.kernel_class(op) == "collective")
+    if (steps.counts(op) && arrival[op - steps.ops.first] == origin && analysis.is_collective(op))
       unmet_ns += t.span_of(op).length();
   unmet = static_cast<double>(unmet_ns) / static_cast<double>(steps.window.length()) /
           static_cast<double>(steps.device_steps.size());

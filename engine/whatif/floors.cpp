@@ -11,18 +11,14 @@
 namespace gh {
 namespace {
 
-bool crosses_link(CopyKind k) {
+// Directions in which copies take turns: each has an engine of its own.
+bool takes_turns(CopyKind k) {
   return k == CopyKind::h2d || k == CopyKind::d2h || k == CopyKind::p2p;
-}
-
-bool is_product(const std::string& kernel_class) {
-  return kernel_class.starts_with("gemm_") || kernel_class == "attention_fused";
 }
 
 bool computes(const ReplayGraph& g, Row op) {
   const OpKind kind = g.analysis.trace.ops.kind[op];
-  return (kind == OpKind::kernel || kind == OpKind::graph) &&
-         g.analysis.kernel_class(op) != "collective";
+  return (kind == OpKind::kernel && !g.analysis.is_collective(op)) || kind == OpKind::graph;
 }
 
 // How long the operations that count take, summed over all steps and devices.
@@ -44,8 +40,8 @@ DeviceTimes times_of(const ReplayGraph& g, const Edges& edges) {
     if (t.ops.kind[op] == OpKind::kernel || t.ops.kind[op] == OpKind::graph)
       times.by_stream[t.ops.stream[op]] += ns;
     if (computes(g, op)) times.by_device[t.device_of(op)] += ns;
-    if (crosses_link(t.ops.copy[op])) times.by_copy[static_cast<std::size_t>(t.ops.copy[op])] += ns;
-    if (is_product(g.analysis.kernel_class(op))) times.products += ns;
+    if (takes_turns(t.ops.copy[op])) times.by_copy[static_cast<std::size_t>(t.ops.copy[op])] += ns;
+    if (g.analysis.classes.is_product(g.analysis.class_of(op))) times.products += ns;
   }
   return times;
 }

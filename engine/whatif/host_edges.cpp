@@ -1,7 +1,6 @@
 // The host: calls in order, the time between them, and which thread hands over to which, as
 // PyTorch's main thread and autograd's do.
 #include <algorithm>
-#include <string_view>
 
 #include "whatif/graph.hpp"
 
@@ -22,7 +21,8 @@ class Handovers {
     const Trace& t = g.analysis.trace;
     const OsCalls& os = t.os_calls;
     for (Row c = 0; c < os.size(); ++c)
-      if (os.end[c] - os.start[c] >= handover_gap_ns && is_wait(t.names[os.name[c]]))
+      if (os.end[c] - os.start[c] >= handover_gap_ns &&
+          g.analysis.names.does(OsCallDoes::wait_thread, os.name[c]))
         waits_[os.thread[c]].push_back({os.start[c], os.end[c]});
     for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
       for (const Row c : g.thread_calls[thread])
@@ -59,11 +59,6 @@ class Handovers {
   }
 
  private:
-  static bool is_wait(std::string_view os_call) {
-    return os_call.starts_with("pthread_cond_") || os_call.starts_with("sem_") ||
-           os_call.starts_with("futex");
-  }
-
   // Whether most of a silence was recorded as a wait in the system. Before and after it either
   // thread may work for long, as main does before backward, and an optimizer in Python after it.
   bool waited(std::uint16_t thread, Span silent) const {

@@ -135,21 +135,20 @@ class Walk {
   }
 
   void take_op(Row op, Ns from) {
-    const bool crosses_link = t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d;
     const std::string name = what(op);
     take_part(PathPart::Of::operation, op, from);
-    if (name == "collective")
+    if (g_.analysis.is_collective(op))
       take(PathItem::Kind::communication, g_.start_node(op) == g_.op_node(op) ? "other_ranks" : "",
            from);
     else
-      take(crosses_link ? PathItem::Kind::copy : PathItem::Kind::compute, name, from);
+      take(crosses_link(t_.ops.copy[op]) ? PathItem::Kind::copy : PathItem::Kind::compute, name,
+           from);
   }
 
   // The class of a kernel or the direction of a copy.
   std::string what(Row op) const {
     if (t_.ops.kind[op] == OpKind::graph) return "graph";
-    if (t_.ops.kind[op] == OpKind::copy && t_.ops.copy[op] != CopyKind::d2d)
-      return name_of(t_.ops.copy[op]);
+    if (crosses_link(t_.ops.copy[op])) return name_of(t_.ops.copy[op]);
     const std::string& kernel = g_.analysis.kernel_class(op);
     return kernel.empty() ? "device_copy" : kernel;
   }

@@ -162,7 +162,7 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const auto take = [&](Row op, std::size_t d, std::int16_t step) {
     out.step_of_op[op - out.ops.first] = step;
     out.device_ops[d].push_back(op);
-    out.collectives = out.collectives || a.kernel_class(op) == "collective";
+    out.collectives = out.collectives || a.is_collective(op);
   };
   for (Row op = out.ops.first; op < out.ops.end(); ++op) {
     const std::size_t d = slot[t.device_of(op)];

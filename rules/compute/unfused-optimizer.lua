@@ -9,7 +9,7 @@ return {
     share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: the loop's kernels and the gaps between them. The fix is a one-line switch." },
     note_share = { default = 0.01, unit = "fraction", doc = "From this share of the step it is a note." },
     kernels = { default = 50, unit = "count", doc = "Elementwise kernels of the optimizer in a step, or in a row if no range marks it. AdamW takes 8 to 14 for each tensor; a fused optimizer takes a few in all." },
-    updates = { default = 0.1, unit = "fraction", doc = "Without a range: share of a long run's kernels that add, divide or take roots, from which it updates parameters, and of those that only an adaptive optimizer has. Chosen: AdamW has them for every tensor; initializing weights or zeroing gradients has none." },
+    updates = { default = 0.1, unit = "fraction", doc = "Without a range: share of a long run's kernels that add, divide or take roots, from which it updates parameters, and of those that only an adaptive optimizer has. Chosen: AdamW runs some for every tensor; initializing weights or zeroing gradients runs none." },
   },
   factors = {
     fused_factor = { by = 0.5, least = 0.35, most = 0.8, doc = "Time of a fused update relative to the loop's kernels: about 7 passes over memory instead of 14 to 20.", source = "Measured on an H200 with AdamW in BF16: 1.7 ms instead of 3.4. The range is of the passes counted." },

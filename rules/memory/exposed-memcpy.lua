@@ -1,4 +1,5 @@
 local ways = { h2d = "to the device", d2h = "to the host", p2p = "between devices", um_h2d = "to the device", um_d2h = "to the host", um_d2d = "between devices" }
+local kinds = { h2d = "uploads", d2h = "downloads", p2p = "peers" }  -- the others migrate
 
 -- The finding on copies that kernels hide too little of; nil if that is little of the step.
 -- `touched`: copies that the host works on in between; what depends on that cannot hide.
@@ -34,7 +35,7 @@ local function finding(trace, options, copies, prefetched, touched)
     evidence = copies:evidence { most = 5 },
     seen = {
       little_room = 2 * recoverable < exposed, coherent = trace:fact "device.coherent" == 1,
-      [direction:starts_with "um_" and "migrates" or direction == "h2d" and "uploads" or direction == "d2h" and "downloads" or "peers"] = true,
+      [kinds[direction] or "migrates"] = true,
     },
   }
 end

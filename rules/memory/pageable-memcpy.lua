@@ -93,6 +93,8 @@ return {
     local stays = not model and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
+    local cause = stays and "resident-data" or made and "gpu-idle" or nil
+    if follows then cause = trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer" or "offload-sync-gap" end
     local up = copies:where { direction = "h2d" }:sum "bytes"
     -- Without steps, copies that do not go on all through the recording may be the program's start.
     local once = not found and not copies:throughout()
@@ -108,7 +110,7 @@ return {
       uncertain = "the host's work to feed the copies is saved too, as far as it is known",
       at_most = (made or once) and "note" or nil,
       confidence = link and not coherent and "high" or "medium",
-      follows_from = follows and (trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer" or "offload-sync-gap") or stays and "resident-data" or made and "gpu-idle" or nil,
+      follows_from = cause,
       metrics = {
         { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },
         { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },

@@ -7,6 +7,9 @@
 
 #include <fstream>
 
+#include "analysis/analysis.hpp"
+#include "rules/literal_trace.hpp"
+
 using gh::CallClass;
 using gh::Classes;
 
@@ -18,7 +21,7 @@ const Classes& own() {
 }
 
 std::string kernel_class(const Classes& classes, std::string_view name) {
-  return classes.kernel_classes()[classes.kernel_class(name)];
+  return classes.name_of(classes.kernel_class(name));
 }
 
 gh::Device device(const char* name, int sm_count, int major, int minor, double clock_hz = 1.98e9) {
@@ -288,6 +291,132 @@ TEST_CASE("classes: an unknown GPU's rates follow from its architecture, SMs and
   CHECK_FALSE(amd.known);
   CHECK_FALSE(amd.has_tensor_cores);
   CHECK(amd.half == 0);
+}
+
+TEST_CASE("classes: the program knows every class of its own table, in one order") {
+  using gh::KernelClass;
+  const auto count = static_cast<std::size_t>(KernelClass::own);
+  CHECK(own().kernel_classes().size() == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto c = static_cast<KernelClass>(i);
+    CAPTURE(own().name_of(c));
+    CHECK(gh::traits_of(c).name == own().name_of(c));
+    CHECK(gh::kernel_class_named(own().name_of(c)) == c);
+    CHECK(own().is_product(c) == gh::traits_of(c).is_product);
+  }
+  CHECK(own().kernel_class("ncclDevKernel_AllReduce") == KernelClass::collective);
+  CHECK(own().kernel_class("") == KernelClass::other);
+  CHECK_FALSE(own().is_product(KernelClass::none));
+}
+
+TEST_CASE("classes: those that only a team names count as work, each for itself") {
+  using gh::KernelClass;
+  Classes classes;
+  classes.extend(toml::parse(R"(
+    [[kernel_class]]
+    class = "solver"
+    match = ["^solve"]
+    [[kernel_class]]
+    class = "gemm_ours"
+    match = ["^our_product"]
+    [[kernel_class]]
+    class = "norm"
+    match = ["^our_norm"]
+  )"),
+                 "gh-advise.toml");
+  const KernelClass solver = classes.kernel_class("solve_box"),
+                    product = classes.kernel_class("our_product");
+  CHECK(solver >= KernelClass::own);
+  CHECK(product >= KernelClass::own);
+  CHECK(solver != product);
+  CHECK(classes.name_of(solver) == "solver");
+  CHECK(classes.kernel_class("our_norm") == KernelClass::norm);
+  CHECK(classes.kernel_class("something") == KernelClass::other);
+  CHECK_FALSE(classes.is_product(solver));
+  CHECK(classes.is_product(product));  // as its name says
+  CHECK(gh::traits_of(solver).limit == gh::Limit::custom_kernels);
+
+  const gh::Analysis a(gh::trace_from_text(R"(return { ops = {
+    { 0, 10, kernel = "solve_box" }, { 10, 30, kernel = "our_product" },
+    { 30, 70, kernel = "our_norm" }, { 70, 150, kernel = "ncclDevKernel_AllReduce" } } })"),
+                       classes, {});
+  CHECK(a.account.total_ns("compute.solver") == 10'000);
+  CHECK(a.account.total_ns("compute.gemm_ours") == 20'000);
+  CHECK(a.account.total_ns(KernelClass::norm) == 40'000);
+  CHECK(a.account.total_ns(gh::Cause::Of::communication) == 80'000);
+  CHECK(a.class_of(0) == solver);
+  CHECK(a.kernel_class(1) == "gemm_ours");
+  CHECK(a.is_collective(3));
+}
+
+TEST_CASE("classes: a cause of the account is what its name says") {
+  using gh::Cause;
+  const gh::Analysis a(gh::trace_from_text("return { ops = { { 0, 10, kernel = 'k' } } }"),
+                       Classes(), {});
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c) {
+    CAPTURE(a.account.causes[c]);
+    CHECK(a.account.kinds[c] == Cause(a.account.causes[c]));
+    CHECK(a.account.kinds[c].of != Cause::Of::unknown);
+    CHECK(a.account.kinds[c].computes() == a.account.causes[c].starts_with("compute."));
+    CHECK(a.account.kinds[c].is_idle() == a.account.causes[c].starts_with("idle."));
+  }
+  CHECK(Cause(std::string("idle.sync")) == gh::IdleCause::sync);
+  CHECK(Cause(std::string("compute.gemm_half")) == gh::KernelClass::gemm_half);
+  CHECK(Cause(std::string("compute.ours")).kernels == gh::KernelClass::own);
+  CHECK(Cause(std::string("compute.gemm_ours")).products);
+  CHECK(Cause(std::string("of a newer version")).of == Cause::Of::unknown);
+  CHECK(gh::cause_label("compute.gemm_half") == "compute: GEMM, half precision");
+  CHECK(gh::cause_label("compute.our_solver") == "compute: our solver");
+  CHECK(gh::cause_label("compute.graph") == "compute: CUDA graphs as a whole");
+  CHECK(gh::cause_label("idle.launch_latency") == "idle: launch latency");
+  CHECK(gh::cause_label("idle.failed") == "idle: failed calls");
+  CHECK(gh::cause_label("um_stall") == "unified-memory stall");
+  CHECK(gh::cause_label("of_newer") == "of newer");
+}
+
+TEST_CASE("classes: one table says what OS calls do") {
+  using gh::OsCallDoes;
+  const auto does = [](const char* call) {
+    std::string all;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(OsCallDoes::count); ++d)
+      all += own().does(static_cast<OsCallDoes>(d), call) ? '1' : '0';
+    return all;
+  };
+  // wait, wait_thread, wait_lock, poll_lock, wake, read, write
+  CHECK(does("poll") == "1000000");
+  CHECK(does("pthread_cond_timedwait") == "1111000");
+  CHECK(does("pthread_cond_wait") == "1100000");
+  CHECK(does("futex") == "1110000");
+  CHECK(does("pthread_mutex_lock") == "0010000");
+  CHECK(does("pthread_cond_signal") == "0000100");
+  CHECK(does("sem_wait") == "1100000");
+  CHECK(does("sem_post") == "0000000");
+  CHECK(does("clock_nanosleep") == "1000000");
+  CHECK(does("recvmsg") == "1000000");
+  CHECK(does("pread64") == "0000010");
+  CHECK(does("file access") == "0000010");
+  CHECK(does("fwrite") == "0000001");
+  CHECK(does("mmap") == "0000000");
+}
+
+TEST_CASE("classes: what frameworks mean by the names of ranges and threads") {
+  using gh::Form;
+  for (const char* backward :
+       {"AddmmBackward0", "MmBackward", "AddmmBackward0, seq = 12, op_id = 3",
+        "torch::autograd::AccumulateGrad", "autograd::engine::evaluate_function: MmBackward0"})
+    CHECK_MESSAGE(own().is(Form::backward_function, backward), backward);
+  for (const char* other : {"backward", "aten::mm", "ours::AddBackward0", "AddBackward0 of ours",
+                            "aten::mm, seq = 12, MmBackward0"})
+    CHECK_MESSAGE(!own().is(Form::backward_function, other), other);
+  CHECK(own().evaluated_operator("autograd::engine::evaluate_function: MmBackward0") ==
+        "MmBackward0");
+  CHECK(own().evaluated_operator("MmBackward0") == "");
+  CHECK(own().is(Form::backward_thread, "pt_autograd_0"));
+  CHECK(own().is(Form::module_class, "nn.Module: Linear_3"));
+  CHECK(own().is(Form::module_begins, "FSDP::pre_forward (layers.0)"));
+  CHECK(own().is(Form::module_ends, "FSDP::post_forward (layers.0)"));
+  CHECK(own().is(Form::module_backward, "FSDP::post_backward_reduce (layers.0)"));
+  CHECK_FALSE(own().is(Form::module_backward, "backward"));
 }
 
 TEST_CASE("classes: a team's tables take precedence over the built-in ones") {

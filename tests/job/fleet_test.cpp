@@ -393,7 +393,7 @@ TEST_CASE("fleet: CI output includes a cause that takes time on only one of two 
   const auto account =
       gh::fleet_ci_result(fleet_of(digests), {}, "job", std::nullopt).reports[0].account;
   CHECK(std::any_of(account.begin(), account.end(), [](const auto& share) {
-    return share.first == "idle.input" && share.second > 0.2;
+    return share.first == "idle: input" && share.second > 0.2;
   }));
 }
 

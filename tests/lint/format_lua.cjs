@@ -11,6 +11,7 @@ const fs = require('fs');
 const stylua = require('@johnnymorganz/stylua');
 
 const columns = 100;
+const shortest_broken = 24;  // a text that is shorter stays whole: the code around it is too long
 // Made anew for each file, since StyLua consumes them.
 function settings() {
   const chosen = stylua.Config.new();
@@ -82,7 +83,7 @@ function broken(source) {
         result += line.slice(end, column);
         end = column + text.length;
         const rest = width(line.slice(end));
-        if (at + width(text) + (/["']/.test(line.slice(end)) ? 2 : rest) <= columns) {
+        if (text.length < shortest_broken || at + width(text) + (/["']/.test(line.slice(end)) ? 2 : rest) <= columns) {
           result += text;
           at += width(text);
           continue;

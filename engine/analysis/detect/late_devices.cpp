@@ -31,7 +31,7 @@ Work work_of(const Analysis& a) {
   for (std::size_t slot = 0; slot < devices.size(); ++slot) {
     std::vector<Span> computing;
     for (const Row op : devices[slot].ops) {
-      if (a.kernel_class(op) != "collective") {
+      if (!a.is_collective(op)) {
         if (t.ops.kind[op] != OpKind::copy) computing.push_back(t.span_of(op));
       } else if (!is_message(t, op)) {
         ByDevice& same = work.collectives[t.ops.name[op]];

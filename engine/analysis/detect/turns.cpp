@@ -16,7 +16,7 @@ std::map<std::size_t, Spans> busy_of(const Analysis& a, std::uint16_t process) {
     if (a.devices[slot].process != process) continue;
     std::vector<Span> spans;
     a.each_op_in_steps(slot, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && a.kernel_class(op) != "collective")
+      if (t.ops.kind[op] != OpKind::copy && !a.is_collective(op))
         spans.push_back(t.span_of(op));
     });
     Spans all = united(std::move(spans));
@@ -75,7 +75,7 @@ class StreamTurnsFinder {
   void add(const DeviceSteps& device, std::size_t slot) {
     std::vector<std::uint32_t> streams;  // those of the device that have had a kernel
     a_.each_op_in_steps(slot, [&](Row y) {
-      if (t_.ops.kind[y] != OpKind::kernel || a_.kernel_class(y) == "collective") return;
+      if (t_.ops.kind[y] != OpKind::kernel || a_.is_collective(y)) return;
       const std::uint32_t own = t_.ops.stream[y];
       const Row before = std::exchange(last_[own], y);
       if (before == no_row) {

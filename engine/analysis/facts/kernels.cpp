@@ -36,7 +36,7 @@ FactValue sm_fill(const Analysis& a) {
     const double sms = a.trace.devices[d.device].sm_count;
     if (sms <= 0) return Unknown{"the report does not say how many SMs the GPU has"};
     for (const Row op : d.ops) {
-      if (a.trace.ops.kind[op] != OpKind::kernel || a.kernel_class(op) == "collective") continue;
+      if (a.trace.ops.kind[op] != OpKind::kernel || a.is_collective(op)) continue;
       const auto ns = static_cast<double>(a.trace.span_of(op).length());
       full += ns * std::min(1.0, a.trace.ops.blocks[op] / sms);
       all += ns;
@@ -54,7 +54,7 @@ FactValue occupancy(const Analysis& a) {
         "not"};
   const auto estimated = [&](Row op) {
     return ops.kind[op] == OpKind::kernel && ops.occupancy[op] != no_occupancy &&
-           a.kernel_class(op) != "collective";
+           !a.is_collective(op);
   };
   const double sum = sum_ops(a, estimated, [&](Row op) {
     return static_cast<double>(a.trace.span_of(op).length()) * ops.occupancy[op];
@@ -71,9 +71,10 @@ FactValue sm_efficiency(const Analysis& a) {
     return Unknown{a.trace.availability(Source::graph_nodes).reason};
   if (!std::holds_alternative<double>(fill)) return fill;
   double computing = 0;
-  for (const std::string& cause : a.account.causes)
-    if (cause.starts_with("compute.") && cause != "compute.device_copy")
-      computing += static_cast<double>(a.account.total_ns(cause));
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+    if (const Cause& cause = a.account.kinds[c];
+        cause.computes() && cause.of != Cause::Of::device_copy)
+      computing += static_cast<double>(a.account.total_ns(a.account.causes[c]));
   return per(std::get<double>(fill) * computing, static_cast<double>(a.total_ns()),
              "no GPU did any work in this report");
 }

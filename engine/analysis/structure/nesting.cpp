@@ -3,11 +3,14 @@
 #include <map>
 #include <utility>
 
+#include "base/schema_table.hpp"
+
 namespace gh {
 
 bool is_operator_name(std::string_view range) {
   if (range.find("::") != range.npos) return true;
-  constexpr std::string_view backward = "Backward";
+  static const std::string backward =
+      schema_table("schemas/ranges.toml")["operator"]["gradient"].value_or(std::string());
   const std::string_view name = operator_of(range);
   const std::size_t at = name.rfind(backward);
   return at != name.npos && at + backward.size() < name.size() &&

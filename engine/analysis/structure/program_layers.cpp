@@ -66,13 +66,6 @@ std::int64_t sequence_of(std::string_view name) {
   return number;
 }
 
-bool is_backward_function(std::string_view name) {
-  if (name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")) return true;
-  std::string_view base = operator_of(name);
-  while (!base.empty() && is_digit(base.back())) base.remove_suffix(1);
-  return base.ends_with("Backward") && base.find("::") == base.npos;
-}
-
 // Joins a number to what it counts: {"model", "layers.3", "attn"}.
 std::vector<std::string> parts_of_path(const std::string& path) {
   std::vector<std::string> parts;
@@ -179,7 +172,7 @@ class LayerFinder {
     origin_ids_.emplace(key_of({}), 0);
     // PyTorch names its threads, as far as the profiler recorded that.
     for (const Thread& thread : t_.threads)
-      is_autograd_.push_back(thread.name.starts_with("pt_autograd"));
+      is_autograd_.push_back(a.classes.is(Form::backward_thread, thread.name));
     find_linked_names();
     for (const DeviceSteps& d : a.devices) described_.push_back(d.described);
     collect_xla_scopes();
@@ -309,14 +302,16 @@ class LayerFinder {
 
   // FSDP has a range before a module's forward and one after it, and none around it.
   void find_forwards_of_fsdp() {
-    constexpr std::string_view before = "FSDP::pre_forward (", after = "FSDP::post_forward (";
     const Ranges& r = t_.ranges;
     std::vector<std::uint8_t> kind(t_.names.size());  // by name: 1 before, 2 after, 3 neither
     std::map<std::pair<std::uint16_t, std::string>, Row> begun;  // by thread and module
     for (Row row = 0; row < r.size(); ++row) {
       const std::string& name = t_.names[r.name[row]];
       std::uint8_t& of = kind[r.name[row]];
-      if (of == 0) of = name.starts_with(before) ? 1 : name.starts_with(after) ? 2 : 3;
+      if (of == 0)
+        of = a_.classes.is(Form::module_begins, name) ? 1
+             : a_.classes.is(Form::module_ends, name) ? 2
+                                                      : 3;
       if (of == 3) continue;
       const std::pair module{r.thread[row], a_.classes.module_of_range(without_arguments(name))};
       if (of == 1) begun[module] = row;
@@ -365,15 +360,15 @@ class LayerFinder {
         if (m.parts.size() < most_depth)
           m.parts.push_back(part_id(shortened(part, most_name_letters)));
       // PyTorch's profiler names classes, not paths.
-      m.absolute = !alone.starts_with("nn.Module: ");
-      if (alone.starts_with("FSDP::") && alone.find("backward") != alone.npos)
-        m.pass = Pass::backward;
+      m.absolute = !a_.classes.is(Form::module_class, alone);
+      if (a_.classes.is(Form::module_backward, alone)) m.pass = Pass::backward;
       return m;
     }
     m.sequence = sequence_of(name);
     const bool region = is_operator && a_.classes.is_region(alone);
     if ((is_operator && !region) || m.sequence >= 0 || a_.classes.is_operator_range(alone)) {
-      m.kind = is_backward_function(name) ? Meaning::Kind::backward_function : Meaning::Kind::op;
+      m.kind = a_.classes.is(Form::backward_function, name) ? Meaning::Kind::backward_function
+                                                            : Meaning::Kind::op;
       m.label = label_of(name);
       return m;
     }
@@ -393,8 +388,8 @@ class LayerFinder {
 
   std::uint32_t label_of(const std::string& name) {
     std::string text(operator_of(name));
-    constexpr std::string_view evaluates = "autograd::engine::evaluate_function: ";
-    if (text.starts_with(evaluates)) text.erase(0, evaluates.size());
+    if (const std::string evaluated = a_.classes.evaluated_operator(text); !evaluated.empty())
+      text = evaluated;
     text = shortened(text, most_name_letters);
     const auto [it, is_new] =
         labels_.emplace(text, static_cast<std::uint32_t>(out_.operators_.size()));

@@ -174,10 +174,10 @@ RepeatedLayers::Content RepeatedLayers::content_of(const LaunchSequence& sequenc
     c.meets_host |= t_.ops.copy[op] == CopyKind::h2d || t_.ops.copy[op] == CopyKind::d2h;
     if (!sequence.is(i, OpKind::kernel)) continue;
     const NameId name = t_.ops.name[op];
-    const std::string& kernel_class = a_.classes.kernel_classes()[a_.names.kernel[name]];
-    c.whole_model |= kernel_class == "softmax_loss" || kernel_class == "embedding" ||
-                     kernel_class == "optimizer";
-    (a_.classes.is_product(a_.names.kernel[name]) ? products : others)[name] += sequence.busy_ns(i);
+    const KernelClass of = a_.names.kernel[name];
+    c.whole_model |= of == KernelClass::softmax_loss || of == KernelClass::embedding ||
+                     of == KernelClass::optimizer;
+    (a_.classes.is_product(of) ? products : others)[name] += sequence.busy_ns(i);
     c.kernels.insert(name);
   }
   c.product = !products.empty();

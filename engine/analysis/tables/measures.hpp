@@ -84,7 +84,7 @@ std::vector<Ns> path_by_group(
 /// The kernel that takes most of the devices' time.
 struct HottestKernel {
   NameId name = 0;
-  std::uint8_t kernel_class = 0;
+  KernelClass kernel_class{};
   std::int64_t count = 0;
   Ns ns = 0;
   double of_kernels = 0;  ///< of the time of all kernels

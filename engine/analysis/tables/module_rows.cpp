@@ -136,8 +136,8 @@ class ModuleRows {
   Ns work_ns(const WorkSum& sum) const {
     Ns ns = 0;
     for (std::size_t c = 0; c < sum.by_cause.size(); ++c)
-      if (const std::string& cause = a_.account.causes[c];
-          !cause.starts_with("idle.") && cause != "communication_exposed")
+      if (const Cause& cause = a_.account.kinds[c];
+          !cause.is_idle() && cause.of != Cause::Of::communication)
         ns += sum.by_cause[c];
     return ns;
   }
@@ -158,8 +158,7 @@ class ModuleRows {
     const std::vector<Ns>& ns = all_[layer].sum.by_cause;
     if (parts.empty())
       for (std::size_t c = 0; c < ns.size(); ++c)
-        if (ns[c] > 0 && a_.account.causes[c].starts_with("compute."))
-          parts.insert(a_.account.causes[c]);
+        if (ns[c] > 0 && a_.account.kinds[c].computes()) parts.insert(a_.account.causes[c]);
     return fmt::format("{}", fmt::join(parts, "\n"));
   }
 

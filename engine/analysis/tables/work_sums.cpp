@@ -205,17 +205,16 @@ WorkSum& WorkSum::operator+=(const WorkSum& o) {
 }
 
 std::string WorkSum::bound_by(const Account& account) const {
-  std::vector<double> ns(limit_names().size());
+  std::array<double, static_cast<std::size_t>(Limit::count)> ns{};
+  const auto of = [&](Limit limit) -> double& { return ns[static_cast<std::size_t>(limit)]; };
   for (std::size_t c = 0; c < by_cause.size(); ++c)
-    ns[limit_of(account.causes[c])] += static_cast<double>(by_cause[c]);
+    of(limit_of(account.kinds[c])) += static_cast<double>(by_cause[c]);
   // Products with few rows read their weights and do little with them.
-  static const std::size_t compute = limit_of("compute.gemm_half"),
-                           memory = limit_of("compute.pointwise");
-  const double moved = std::min(ns[compute], by_memory_ns);
-  ns[compute] -= moved;
-  ns[memory] += moved;
+  const double moved = std::min(of(Limit::compute), by_memory_ns);
+  of(Limit::compute) -= moved;
+  of(Limit::memory) += moved;
   const auto most = std::max_element(ns.begin(), ns.end());
-  return *most > 0 ? limit_names()[static_cast<std::size_t>(most - ns.begin())] : "";
+  return *most > 0 ? name_of(static_cast<Limit>(most - ns.begin())) : "";
 }
 
 bool WorkSum::more_flops() const { return told_ns < nearly_all * static_cast<double>(product_ns); }

@@ -29,7 +29,7 @@ struct WorkSum {
 
   Ns total_ns() const { return busy_ns + idle_ns; }
   WorkSum& operator+=(const WorkSum& other);
-  /// What it is bound by (limit_names); "" for nothing at all.
+  /// What it is bound by (name_of(Limit)); "" for nothing at all.
   std::string bound_by(const Account& account) const;
   /// Whether the shapes of some of its products are unknown, so that there are more FLOPs.
   bool more_flops() const;

@@ -11,7 +11,8 @@ namespace {
 // reduce-scatter is a part of the whole. 0 for reduce-scatter if the recorded shape is that of the
 // whole.
 std::int64_t message_bytes(const Event& e) {
-  if (!e.name.starts_with("nccl:") || e.name.find("reduce_scatter") != e.name.npos) return 0;
+  if (!any_matches(schema().messages, e.name) || any_matches(schema().no_messages, e.name))
+    return 0;
   const std::string_view types = e[Argument::types];
   const std::size_t open = types.find('"'), close = types.find('"', open + 1);
   if (open == types.npos || close == types.npos) return 0;
@@ -58,7 +59,6 @@ bool Importer::put_range(const Event& e, Ns start, Ns end, std::uint8_t nest) {
 }
 
 bool Importer::is_product(std::string_view name) {
-  if (!name.starts_with("aten::")) return false;
   const auto it = products_.find(name);
   return it != products_.end()
              ? it->second

@@ -72,6 +72,8 @@ Schema parsed() {
   s.copy_memories = by_item<MemoryKind>(toml["copy"]["memory"], "copy.memory",
                                         named_in_trace<MemoryKind>(memories));
   s.products = strings(toml["products"]["match"]);
+  s.messages = strings(toml["message"]["match"]);
+  s.no_messages = strings(toml["message"]["except"]);
   s.overhead = strings(toml["overhead"]["match"]);
   s.library_frames = Patterns(strings(toml["frame"]["library"]), "schemas/kineto.toml");
   for (std::size_t c = 0; c < category_count; ++c) {

@@ -90,9 +90,9 @@ struct SourceSchema {
 struct Schema {
   ByText<Category> categories;
   ByText<Argument> arguments;
-  ByText<CopyKind> copy_directions;             ///< by what is in the name of a copy
-  ByText<MemoryKind> copy_memories;             ///< by what is in the name of a copy
-  std::vector<std::string> products, overhead;  ///< globs
+  ByText<CopyKind> copy_directions;  ///< by what is in the name of a copy
+  ByText<MemoryKind> copy_memories;  ///< by what is in the name of a copy
+  std::vector<std::string> products, messages, no_messages, overhead;  ///< globs
   Patterns library_frames;
   std::array<Ns, category_count> cost_ns;  ///< of recording an event
   ByText<double> type_bytes;

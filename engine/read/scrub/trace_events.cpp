@@ -33,11 +33,8 @@ Text inside_quotes(Text literal) {
 
 // Names of kernels, CUDA calls and PyTorch's own operators.
 bool is_vocabulary(Text category, Text name) {
-  for (const char* word : {"kernel", "Kernel", "cuda_runtime", "cuda_driver", "Runtime"}) {
-    if (category == word) return true;
-  }
-  return name.starts_with("aten::") || name.starts_with("autograd::") ||
-         name.starts_with("nccl:") || name.starts_with("c10d::");
+  return any_matches(torch_schema().known_categories, category) ||
+         any_matches(torch_schema().known_names, name);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TextKey name_key(const Context& c, const Rows& s, Row r) {
 
 TextKey class_key(const Context& c, const Rows& s, Row r) {
   const NameClasses& classes = c.analysis.names;
-  if (s.kind == Kind::ops && is_kernel(c, r)) return classes.kernel[c.trace().ops.name[r]];
+  if (s.kind == Kind::ops && is_kernel(c, r)) return key_of(classes.kernel[c.trace().ops.name[r]]);
   if (s.kind == Kind::calls) return key_of(classes.call[c.trace().calls.name[r]]);
   return no_text;
 }
@@ -210,7 +210,7 @@ Number message_bytes(const Context& c, const Rows& s, Row r) {
 }
 
 Number meeting(const Context& c, const Rows& s, Row r) {
-  if (s.kind != Kind::ops || c.analysis.kernel_class(r) != "collective") return {};
+  if (s.kind != Kind::ops || !c.analysis.is_collective(r)) return {};
   const std::vector<Row>& meetings = c.in_steps.meetings();
   return meetings.empty() || meetings[r] == 0 ? Number() : number(meetings[r]);
 }

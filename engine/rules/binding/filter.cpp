@@ -135,7 +135,7 @@ void Filter::kernel_class(const Context& c, const Globs& globs) {
   const auto class_name = [&](std::size_t k) { return std::string_view(classes[k]); };
   name_test(c, [&class_of = c.analysis.names.kernel,
                 passes = matches(c, globs, classes.size(), class_name)](NameId name) {
-    return passes[class_of[name]] != 0;
+    return passes[static_cast<std::size_t>(class_of[name])] != 0;
   });
   if (globs.match(c, "")) return;
   // Only kernels have a class.

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include "base/text.hpp"
 #include "rules/binding/round_trips.hpp"
 
 namespace gh::binding {
@@ -19,25 +17,6 @@ constexpr Ns compiler_ns = 200'000;
 constexpr Ns lock_piece_ns = 6'000'000;
 // The share of its wait during which another thread of the process runs.
 constexpr double lock_beside = 0.8;
-
-// OS calls in which a thread does nothing.
-constexpr std::string_view waiting_calls[] = {
-    "poll",   "ppoll",        "select",     "epoll_wait*", "sem_*wait", "pthread_cond_*wait",
-    "futex*", "pthread_join", "*nanosleep", "usleep",      "sleep",     "recv*",
-    "wait4",  "waitpid"};
-// OS calls with which Python waits for its lock.
-constexpr std::string_view lock_calls[] = {"pthread_cond_timedwait", "futex*",
-                                           "pthread_mutex_lock"};
-// The one of these that identifies such a wait if no context switches were recorded, and those with
-// which the thread that holds the lock wakes the waiting one.
-constexpr std::string_view timed_waits[] = {"pthread_cond_timedwait"};
-constexpr std::string_view wakes[] = {"pthread_cond_signal", "pthread_cond_broadcast"};
-
-template <std::size_t n>
-bool is_one_of(const std::string& name, const std::string_view (&globs)[n]) {
-  return std::any_of(std::begin(globs), std::end(globs),
-                     [&](std::string_view glob) { return glob_match(glob, name); });
-}
 
 class StretchFinder {
  public:
@@ -62,7 +41,6 @@ class StretchFinder {
           phases_.push_back({t_.ranges.start[r], t_.ranges.end[r]});
     }
     phases_ = united(std::move(phases_));
-    is_waiting_.resize(t_.names.size(), -1);
     find_os_calls();
     find_launching_operators();
   }
@@ -102,7 +80,7 @@ class StretchFinder {
     // What another thread marks, such as the one that waits for backward, is not what this one
     // does.
     const NameId doing = work.own(i.thread, i.span).name;
-    if (doing != 0 && is_waiting(doing)) return Stretch::waits;
+    if (doing != 0 && a_.names.does(OsCallDoes::wait, doing)) return Stretch::waits;
     bool runs = false;
     if (i.thread != no_index && t_.cpu_stretches.size() > 0) {
       const HostWork::Seen seen = work.seen({{i.thread, i.span}});
@@ -117,8 +95,7 @@ class StretchFinder {
       }
     }
     // Between two collectives, a library copies what it received.
-    if (i.previous != no_row && a_.kernel_class(i.previous) == "collective")
-      return Stretch::unnamed;
+    if (i.previous != no_row && a_.is_collective(i.previous)) return Stretch::unnamed;
     if (doing != 0) return launches_work(doing) ? Stretch::launching : Stretch::works;
     if (runs) return Stretch::works;
     // The host had waited for a result and launched GPU work again: in between it worked.
@@ -133,10 +110,6 @@ class StretchFinder {
   // --- Tensors that move back and forth
 
   bool runs_model() const {
-    const auto makes_products = [&](NameId name) {
-      const std::string& kind = a_.classes.kernel_classes()[a_.names.kernel[name]];
-      return kind.starts_with("gemm_") || kind == "attention_fused";
-    };
     std::vector<std::int8_t> asked(t_.names.size(), -1);
     bool found = false;
     c_.in_steps.ops.each([&](Row op) {
@@ -144,7 +117,7 @@ class StretchFinder {
       if (t_.ops.kind[op] == OpKind::graph) found = true;
       if (t_.ops.kind[op] != OpKind::kernel) return;
       std::int8_t& answer = asked[t_.ops.name[op]];
-      if (answer < 0) answer = makes_products(t_.ops.name[op]) ? 1 : 0;
+      if (answer < 0) answer = a_.classes.is_product(a_.class_of(op)) ? 1 : 0;
       found = answer == 1;
     });
     return found;
@@ -164,7 +137,7 @@ class StretchFinder {
     if (!turned) return false;
     bool optimizes = false;
     a_.each_op_in_steps(
-        slot, [&](Row op) { optimizes = optimizes || a_.kernel_class(op) == "optimizer"; });
+        slot, [&](Row op) { optimizes = optimizes || a_.class_of(op) == KernelClass::optimizer; });
     return !optimizes;
   }
 
@@ -246,22 +219,14 @@ class StretchFinder {
       wakes_.resize(t_.threads.size());
       in_call_.resize(t_.threads.size());
     }
-    struct Role {
-      bool waits = false, wakes = false;
-    };
-    std::map<NameId, Role> roles;
+    const OsCallDoes waits = switches ? OsCallDoes::wait_lock : OsCallDoes::poll_lock;
     const OsCalls& os = t_.os_calls;
     for (Row r = 0; r < os.size(); ++r) {
-      const auto [at, added] = roles.try_emplace(os.name[r]);
-      const std::string& name = t_.names[os.name[r]];
-      if (added)
-        at->second = {switches ? is_one_of(name, lock_calls) : is_one_of(name, timed_waits),
-                      is_one_of(name, wakes)};
       const Span span{os.start[r], os.end[r]};
-      if (at->second.waits && span.length() <= lock_piece_ns)
+      if (a_.names.does(waits, os.name[r]) && span.length() <= lock_piece_ns)
         lock_calls_[os.thread[r]].push_back(span);
       if (switches) continue;
-      if (at->second.wakes) wakes_[os.thread[r]].push_back(os.start[r]);
+      if (a_.names.does(OsCallDoes::wake, os.name[r])) wakes_[os.thread[r]].push_back(os.start[r]);
       in_call_[os.thread[r]].push_back(span);
     }
     for (Spans& calls : lock_calls_) calls = united(std::move(calls));
@@ -322,12 +287,6 @@ class StretchFinder {
     return launches_[name] && t_.names[name].find("::") != std::string::npos;
   }
 
-  bool is_waiting(NameId name) {
-    std::int8_t& answer = is_waiting_[name];
-    if (answer < 0) answer = is_one_of(t_.names[name], waiting_calls) ? 1 : 0;
-    return answer == 1;
-  }
-
   const Context& c_;
   const Analysis& a_;
   const Trace& t_;
@@ -337,7 +296,6 @@ class StretchFinder {
   const RowBits reads_;
   bool has_trips_ = false;
   Spans phases_;
-  std::vector<std::int8_t> is_waiting_;                  // by name; -1 if not needed yet
   std::vector<bool> launches_;                           // by name of a range
   std::vector<Spans> lock_waits_, lock_calls_, on_cpu_;  // by thread
   // By thread, if no context switches were recorded.

@@ -445,9 +445,13 @@ void make_type(lua_State* lua, const char* type, const char* prefix, lua_CFuncti
   for (const Verb& v : verbs) {
     if (!std::string_view(v.name).starts_with(prefix)) continue;
     const char* name = v.name + std::string_view(prefix).size();
-    lua_pushstring(lua, name);
-    lua_pushboolean(lua, type == trace_type);
-    lua_pushcclosure(lua, v.function ? v.function : lua_verb<call_library>, 2);
+    if (v.function) {
+      lua_pushcfunction(lua, v.function);
+    } else {
+      lua_pushstring(lua, name);
+      lua_pushboolean(lua, type == trace_type);
+      lua_pushcclosure(lua, lua_verb<call_library>, 2);
+    }
     lua_setfield(lua, -2, name);
   }
   lua_newtable(lua);

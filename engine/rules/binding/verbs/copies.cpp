@@ -33,7 +33,7 @@ bool are_micro_batches(const Context& c, const std::vector<Row>& uploads) {
     for (; next != all.end() && ops.start[*next] < ops.start[upload]; ++next) {
       if (ops.kind[*next] != OpKind::kernel) continue;
       computed = true;
-      loss = loss || c.analysis.kernel_class(*next) == "softmax_loss";
+      loss = loss || c.analysis.class_of(*next) == KernelClass::softmax_loss;
     }
     bursts += computed;
     with_loss += loss;

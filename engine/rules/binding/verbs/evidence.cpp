@@ -46,7 +46,7 @@ void describe_op(const Trace& t, Row op, Evidence& e) {
 
 void describe_idle(const Context& c, const Idle& idle, Evidence& e) {
   const Trace& t = c.trace();
-  e.name = cause_label(fmt::format("idle.{}", name_of(idle.cause)));
+  e.name = cause_label(cause_name(idle.cause));
   e.note = host_note(c, idle);
   if (idle.call == no_row) return;
   const std::string& call = t.names[t.calls.name[idle.call]];

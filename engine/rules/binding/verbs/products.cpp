@@ -59,9 +59,9 @@ struct ProductOps {
   std::vector<Row> rows;
 };
 
-int element_bytes(const std::string& kernel_class) {
-  if (kernel_class == "gemm_half") return 2;
-  if (kernel_class == "gemm_fp8" || kernel_class == "gemm_int8") return 1;
+int element_bytes(KernelClass c) {
+  if (c == KernelClass::gemm_half) return 2;
+  if (c == KernelClass::gemm_fp8 || c == KernelClass::gemm_int8) return 1;
   return 4;
 }
 
@@ -73,7 +73,7 @@ std::vector<ProductOps> by_product(const Context& c, const Rows& asked, const Pr
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ranges[i] == no_row) continue;
     const NameId name = t.ranges.name[ranges[i]];
-    const int bytes = element_bytes(c.analysis.kernel_class(ops[i]));
+    const int bytes = element_bytes(c.analysis.class_of(ops[i]));
     const auto [it, added] = groups.try_emplace({name, bytes}, ProductOps{name, bytes, 0, {}});
     it->second.ns += t.span_of(ops[i]).length();
     it->second.rows.push_back(ops[i]);
