@@ -344,7 +344,7 @@ class TableMaker {
   TableRow kind_of(Row op) const {
     if (t_.ops.kind[op] == OpKind::copy || t_.ops.kind[op] == OpKind::set) return labelled(op);
     const std::string name = t_.ops.kind[op] == OpKind::graph ? "graph" : a_.kernel_class(op);
-    return row_called(name, cause_label("compute." + name));
+    return row_called(name, cause_label(cause_name(name)));
   }
   TableRow stream_of(Row op) const {
     const Stream& s = t_.streams[t_.ops.stream[op]];
