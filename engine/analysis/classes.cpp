@@ -23,8 +23,8 @@ constexpr std::array pass_keys{"forward", "backward", "both"};
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
-constexpr std::array os_call_keys{"wait", "wait_thread", "wait_lock", "poll_lock",
-                                  "wake", "read",        "write"};
+constexpr std::array os_call_keys{"wait",      "sleep", "wait_thread", "wait_lock",
+                                  "poll_lock", "wake",  "read",        "write"};
 constexpr std::array form_keys{"backward_function", "backward_thread", "module_class",
                                "module_begins",     "module_ends",     "module_backward"};
 

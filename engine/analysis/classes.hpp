@@ -46,7 +46,8 @@ inline bool launches(CallClass c) {
 
 /// What an OS call does to the thread that makes it (schemas/calls.toml).
 enum class OsCallDoes : std::uint8_t {
-  wait,         ///< nothing, until something happens
+  wait,         ///< nothing, until another thread, process or device has something for it
+  sleep,        ///< nothing, until a time is over, or a thread or process has ended
   wait_thread,  ///< nothing, until another thread lets it go on
   wait_lock,    ///< it may wait for Python's lock
   poll_lock,    ///< it waits for Python's lock as hardly any other code does

@@ -103,7 +103,7 @@ return {
       subject = "small grids",
       message = "empty",
       data = { count = math.floor(small:count() / steps + 0.5), sms = sms, time = time / steps, empty = lost / time, share = share,
-        lonely = lonely and lonely.name:short() or "", shape = lonely and lonely.threads and string.format("%d x %d", lonely.blocks, lonely.threads) or "", half = string.format("%d", math.ceil(sms / 2)), all = string.format("%d", sms),
+        lonely = lonely and lonely.name and lonely.name:short() or "", shape = lonely and lonely.threads and string.format("%d x %d", lonely.blocks, lonely.threads) or "", half = string.format("%d", math.ceil(sms / 2)), all = string.format("%d", sms),
         sampled = active and string.format(" SMs were sampled as active %.0f %% of the time.", 100 * active) or "" },
       recoverable_ns = lost,
       -- If they run side by side and fill most of the GPU, the advice is already followed; whether there is more work is unknown.

@@ -26,8 +26,9 @@ TEST_CASE("explain: rules are listed and documented, and version and help are to
       CHECK_MESSAGE(contains(doc.out, "  " + option["name"].get<std::string>() + " = "),
                     option.dump());
   }
-  CHECK(contains(advise("explain data-loader-starvation").out,
-                 "under [rule.data-loader-starvation]\n  note_share = 0.02  (fraction)\n    "));
+  const std::string loader = advise("explain data-loader-starvation").out;
+  CHECK(contains(loader, "under [rule.data-loader-starvation]\n  "));
+  CHECK(contains(loader, "\n  note_share = 0.02  (fraction)\n    "));
 
   CHECK(advise("--version").out.starts_with("gh-advise " GH_ADVISE_VERSION "\nfor "));
   const Ran help = advise("--help");

@@ -80,7 +80,9 @@ class StretchFinder {
     // What another thread marks, such as the one that waits for backward, is not what this one
     // does.
     const NameId doing = work.own(i.thread, i.span).name;
-    if (doing != 0 && a_.names.does(OsCallDoes::wait, doing)) return Stretch::waits;
+    if (doing != 0 &&
+        (a_.names.does(OsCallDoes::wait, doing) || a_.names.does(OsCallDoes::sleep, doing)))
+      return Stretch::waits;
     bool runs = false;
     if (i.thread != no_index && t_.cpu_stretches.size() > 0) {
       const HostWork::Seen seen = work.seen({{i.thread, i.span}});
