@@ -7,7 +7,8 @@
 
 namespace gh {
 
-/// Exit statuses; the first three are those of a Verdict. `closed_pipe`: what shells report of a program that SIGPIPE ended.
+/// Exit statuses; the first three are those of a Verdict. `closed_pipe`: what shells report of a
+/// program that SIGPIPE ended.
 inline constexpr int done = 0, threshold_met = 1, could_not = 2, closed_pipe = 141;
 
 /// A command on the command line, and what it does: `run` returns the exit status, or throws Error.

@@ -50,9 +50,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   gh::hold_standard_streams();
   gh::clean_up_when_interrupted();
-  // Selections of millions of rows come and go. Memory of such a size goes back to the system when it
-  // is freed; otherwise the heap only grows. A lower threshold costs page faults: with 128 KiB, a
-  // peak of 70 MB took 90,000 of them.
+  // Selections of millions of rows come and go. Memory of such a size goes back to the system when
+  // it is freed; otherwise the heap only grows. A lower threshold costs page faults: with 128 KiB,
+  // a peak of 70 MB took 90,000 of them.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
   try {

@@ -22,10 +22,9 @@ Json cause_json(const CauseChange& x) {
 }
 
 Json wait_json(const WaitChange& x) {
-  return with_difference({{"kind", name_of(x.kind)},
-                          {"name", or_null(x.name)},
-                          {"label", path_label(x.kind, x.name)}},
-                         x.ns);
+  return with_difference(
+      {{"kind", name_of(x.kind)}, {"name", or_null(x.name)}, {"label", path_label(x.kind, x.name)}},
+      x.ns);
 }
 
 Json fact_json(const FactChange& x) {

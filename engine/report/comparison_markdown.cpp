@@ -102,8 +102,7 @@ std::string account(const Comparison& c) {
 
 std::string waits(const Comparison& c) {
   if (c.waits.empty()) return "";
-  return table(path_title(c.unit),
-               part_rows(c, c.waits, [](const WaitChange& x) {
+  return table(path_title(c.unit), part_rows(c, c.waits, [](const WaitChange& x) {
                  return shortened(path_label(x.kind, x.name), 100);
                }));
 }

@@ -47,10 +47,10 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
   std::string options, factors;
   for (const auto& [name, o] : rule.options)
     (o.range ? factors : options) +=
-        o.range ? fmt::format("| `{}` | {} | {:.4g} to {:.4g} | {} {} |\n", name,
-                              option_text(o.value), o.range->least, o.range->most, o.doc,
-                              o.range->source)
-                : fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(o.value), o.unit, o.doc);
+        o.range
+            ? fmt::format("| `{}` | {} | {:.4g} to {:.4g} | {} {} |\n", name, option_text(o.value),
+                          o.range->least, o.range->most, o.doc, o.range->source)
+            : fmt::format("| `{}` | {} | {} | {} |\n", name, option_text(o.value), o.unit, o.doc);
   if (!options.empty())
     s += fmt::format(
         "## Options\n\nIn `gh-advise.toml` under `[rule.{}]`.\n\n| option | default | unit | "
@@ -58,7 +58,8 @@ std::string rule_page(const Rule& rule, const std::filesystem::path& fixtures) {
         rule.id, options);
   if (!factors.empty())
     s += fmt::format(
-        "## Factors of its forecast\n\nUnless it says otherwise, the time that remains, relative to "
+        "## Factors of its forecast\n\nUnless it says otherwise, the time that remains, relative "
+        "to "
         "what was recorded. Each is set as an option is.\n\n| factor | | range | "
         "|\n|---|---|---|---|\n{}\n",
         factors);

@@ -159,7 +159,8 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
   if (const std::string savings = savings_text(f, page.report); !savings.empty())
     out += fmt::format("<p>Saves <strong>{}</strong> of {}</p>", escaped(savings),
                        whole_text(page.analysis, f.step_ns));
-  out += prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt_text(f), false);
+  out +=
+      prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt_text(f), false);
   if (const std::string text = concerned_layers_text(f); !text.empty())
     out += element("p", "In " + page.cut(text) + '.');
   if (const std::string text = prediction_text(f); !text.empty())

@@ -39,9 +39,7 @@ void FindingText::indented(const std::string& text) {
   text_ += "   " + wrapped(text, style_.width, 3) + '\n';
 }
 
-void FindingText::why(const Finding& f) {
-  field("why", f.message + doubt_text(f));
-}
+void FindingText::why(const Finding& f) { field("why", f.message + doubt_text(f)); }
 
 void FindingText::follows_from(const Finding& f) {
   if (!f.follows_from.empty())

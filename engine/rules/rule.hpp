@@ -19,19 +19,19 @@ struct FactorRange {
 };
 
 struct RuleOption {
-  OptionValue value;  ///< the default
-  std::string unit;   ///< "fraction", "ns", "bytes", "count", ...
-  std::string doc;    ///< what it does, and where its default comes from
+  OptionValue value;                 ///< the default
+  std::string unit;                  ///< "fraction", "ns", "bytes", "count", ...
+  std::string doc;                   ///< what it does, and where its default comes from
   std::optional<FactorRange> range;  ///< of one of the rule's `factors`
 };
 
 /// The contents of the table that a rule file returns.
 struct Rule {
-  std::string id;             ///< "data-loader-starvation"
-  std::string category;       ///< its folder: "input"
-  std::string title;          ///< one line of the catalogue: what the rule finds
-  std::string since;          ///< the program's version that brought it
-  std::vector<Source> needs;  ///< without these it is not checked
+  std::string id;                                ///< "data-loader-starvation"
+  std::string category;                          ///< its folder: "input"
+  std::string title;                             ///< one line of the catalogue: what the rule finds
+  std::string since;                             ///< the program's version that brought it
+  std::vector<Source> needs;                     ///< without these it is not checked
   std::map<std::string, RuleOption> options;     ///< and factors, which are set alike
   std::map<std::string, std::string> messages;   ///< templates: "{idle:lost} of {each_step}"
   std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title

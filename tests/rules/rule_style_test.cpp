@@ -92,9 +92,9 @@ class Numbers {
     for (const Open& o : open_)
       if (o.sign == "{" && declared.contains(o.key)) return true;
     if (before(2) == "warning_at") return true;
-    if (number == "0.5" && before(1) == "+" && next() == ")") return true;  // rounds
+    if (number == "0.5" && before(1) == "+" && next() == ")") return true;            // rounds
     if (before(1) == "^") return number == "10" || number == "20" || number == "30";  // KiB to GiB
-    if (before(1) == "[" && next() == "]") return true;                     // a position
+    if (before(1) == "[" && next() == "]") return true;                               // a position
     if (open_.empty()) return false;
     const Open& inner = open_.back();
     return (inner.sign == "(" && of_showing.contains(inner.key)) ||
@@ -123,7 +123,9 @@ TEST_CASE("rule style: a number of a rule's code is an option, a factor or a con
   CHECK(Numbers("local function f() if x > 0.3 then return end end").thresholds().size() == 1);
   CHECK(Numbers("return { evaluate = function() return 3 * x / 2 end }").thresholds().size() == 1);
   CHECK(Numbers("return { options = { share = { default = 0.3 } } }").thresholds().empty());
-  CHECK(Numbers("rows:evidence { most = 5 } name:short(28) math.floor(x + 0.5)").thresholds().empty());
+  CHECK(Numbers("rows:evidence { most = 5 } name:short(28) math.floor(x + 0.5)")
+            .thresholds()
+            .empty());
   each_source([](const std::string& path, const std::string& source) {
     for (const Token& number : Numbers(source).thresholds())
       FAIL_CHECK(path << ":" << number.line << ": " << number.text
@@ -131,14 +133,17 @@ TEST_CASE("rule style: a number of a rule's code is an option, a factor or a con
   });
 }
 
-TEST_CASE("rule style: a constant has a comment, and an option and a factor say where they come from") {
+TEST_CASE(
+    "rule style: a constant has a comment, and an option and a factor say where they come from") {
   each_source([](const std::string& path, const std::string& source) {
     for (std::size_t at = source.find("\nlocal constants = {\n"); at != source.npos;
          at = source.npos) {
       const std::string table = source.substr(at, source.find("\n}", at) - at);
       std::size_t lines = 0, comments = 0;
-      for (std::size_t i = table.find("\n  "); i != table.npos; i = table.find("\n  ", i + 1)) ++lines;
-      for (std::size_t i = table.find("--"); i != table.npos; i = table.find("--", i + 1)) ++comments;
+      for (std::size_t i = table.find("\n  "); i != table.npos; i = table.find("\n  ", i + 1))
+        ++lines;
+      for (std::size_t i = table.find("--"); i != table.npos; i = table.find("--", i + 1))
+        ++comments;
       INFO(path);
       CHECK(comments >= lines);
     }
@@ -161,7 +166,8 @@ TEST_CASE("rule style: what advice asks for is a message, or is seen somewhere i
     bool in_condition = false;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const std::string& text = tokens[i].text;
-      if ((text == "when" || text == "unless") && i + 1 < tokens.size() && tokens[i + 1].text == "=")
+      if ((text == "when" || text == "unless") && i + 1 < tokens.size() &&
+          tokens[i + 1].text == "=")
         in_condition = true;
       else if (in_condition && text.front() == '"')
         conditions.push_back({text.substr(1, text.size() - 2), tokens[i].line});

@@ -16,8 +16,7 @@ std::map<std::size_t, Spans> busy_of(const Analysis& a, std::uint16_t process) {
     if (a.devices[slot].process != process) continue;
     std::vector<Span> spans;
     a.each_op_in_steps(slot, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::copy && !a.is_collective(op))
-        spans.push_back(t.span_of(op));
+      if (t.ops.kind[op] != OpKind::copy && !a.is_collective(op)) spans.push_back(t.span_of(op));
     });
     Spans all = united(std::move(spans));
     most = std::max(most, total(all));
