@@ -1,41 +1,86 @@
 -- How to record what is needed, and no more.
 local how = {
-  torch_profiler = "`torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])` with `schedule(wait=10, warmup=3, active=8, repeat=1)`",
-  nsys = "`nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`",
+  torch_profiler = "`torch.profiler.profile(activities=[ProfilerActivity.CPU, \z
+    ProfilerActivity.CUDA])` with `schedule(wait=10, warmup=3, active=8, repeat=1)`",
+  nsys = "`nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true \z
+    --capture-range=cudaProfilerApi --capture-range-end=stop`",
 }
 -- What the profiler says where it lost events.
-local losses = { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" }
+local losses =
+  { "*ropped*", "*vents were lost*", "*ost events*", "*uffer*overflow*", "*uffers*full*" }
 
 return {
   id = "capture-quality",
   category = "capture",
   title = "The recording leaves something out",
   since = "0.1",
-  warning_at = 2,  -- never by what it is worth
+  warning_at = 2, -- never by what it is worth
   needs = {},
   options = {
-    overhead_share = { default = 0.05, unit = "fraction", doc = "Share of the steps that the profiler itself takes, from which it is mentioned." },
-    added_share = { default = 0.1, unit = "fraction", doc = "What recording adds to the step, as a share of the step measured without the profiler, from which it is mentioned." },
-    run_to_run = { default = 0.06, unit = "fraction", doc = "How much longer the measured step may be than the recorded one: steps of one program vary that much from run to run." },
-    start_share = { default = 0.5, unit = "fraction", doc = "Share of the recording before the first step, from which it is mentioned." },
-    least_steps = { default = 3, unit = "count", doc = "With fewer steps, what is usual cannot be told." },
-    nameless_share = { default = 0.1, unit = "fraction", doc = "Share of the kernels without a name, from which the report cannot be judged. Chosen: a whole report has none." },
-    unlaunched_share = { default = 0.2, unit = "fraction", doc = "Share of the GPU operations without a launch, from which it is mentioned. Chosen: at the start of a recording a few are in flight." },
+    overhead_share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Share of the steps that the profiler itself takes, from which it is mentioned.",
+    },
+    added_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "What recording adds to the step, as a share of the step measured without the \z
+        profiler, from which it is mentioned.",
+    },
+    run_to_run = {
+      default = 0.06,
+      unit = "fraction",
+      doc = "How much longer the measured step may be than the recorded one: steps of one program \z
+        vary that much from run to run.",
+    },
+    start_share = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "Share of the recording before the first step, from which it is mentioned.",
+    },
+    least_steps = {
+      default = 3,
+      unit = "count",
+      doc = "With fewer steps, what is usual cannot be told.",
+    },
+    nameless_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of the kernels without a name, from which the report cannot be judged. Chosen: \z
+        a whole report has none.",
+    },
+    unlaunched_share = {
+      default = 0.2,
+      unit = "fraction",
+      doc = "Share of the GPU operations without a launch, from which it is mentioned. Chosen: at \z
+        the start of a recording a few are in flight.",
+    },
   },
   messages = {
-    nothing = "The report holds no GPU work, so nothing about the GPU could be judged. Kernels: {reason}",
+    nothing = "The report holds no GPU work, so nothing about the GPU could be judged. Kernels: \z
+      {reason}",
     damaged = "Some of the report could not be read: {problem}",
     nameless = "{count} of {of} kernels have no name, so no rule can tell what they are.",
-    dropped = "The profiler says that it lost events: \"{text}\"",
-    unlaunched = "{share:fraction} of the GPU operations have no recorded CUDA call that launched them, so the causes of idle time are only partly known.",
-    no_steps = "No steps were found, so the whole recording was analyzed, start-up included: shares are of {window:ns}.",
-    start = "{before:ns} of the recording ({share:fraction}) come before the first {unit} and are left out: start-up, such as loading code and data, compiling and trying out kernels.",
+    dropped = 'The profiler says that it lost events: "{text}"',
+    unlaunched = "{share:fraction} of the GPU operations have no recorded CUDA call that launched \z
+      them, so the causes of idle time are only partly known.",
+    no_steps = "No steps were found, so the whole recording was analyzed, start-up included: \z
+      shares are of {window:ns}.",
+    start = "{before:ns} of the recording ({share:fraction}) come before the first {unit} and are \z
+      left out: start-up, such as loading code and data, compiling and trying out kernels.",
     few_steps = "Only {count} {units} were recorded: too few to tell what is usual.",
     one_step = "Only one {unit} was recorded: too few to tell what is usual.",
-    shared = "{count} processes launch work on one GPU: while one keeps it waiting, another may fill it. The worth of a fix is therefore an upper limit, and a rule that found no idle time does not prove that there is none.",
-    overhead = "The profiler itself takes {share:fraction} of the {units}; short calls and gaps look longer by that much.",
-    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the profiler, {recorded:ns} with it. All times and shares in the report refer to the former.",
-    longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded one of {recorded:ns}. A profiler only adds time, so the two did different work, and no forecast combines them.",
+    shared = "{count} processes launch work on one GPU: while one keeps it waiting, another may \z
+      fill it. The worth of a fix is therefore an upper limit, and a rule that found no idle time \z
+      does not prove that there is none.",
+    overhead = "The profiler itself takes {share:fraction} of the {units}; short calls and gaps \z
+      look longer by that much.",
+    added = "Recording made the {unit} {share:fraction} longer: {measured:ns} without the \z
+      profiler, {recorded:ns} with it. All times and shares in the report refer to the former.",
+    longer = "The measured {unit} of {measured:ns} is {share:fraction} longer than the recorded \z
+      one of {recorded:ns}. A profiler only adds time, so the two did different work, and no \z
+      forecast combines them.",
   },
   headlines = {
     nothing = "No GPU work was recorded",
@@ -53,46 +98,94 @@ return {
     longer = "The measured {unit} is longer than the recorded one",
   },
   doc = {
-    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how many steps there are and what comes before them, what profiling cost, and whether a step measured without the profiler (`--measured-step`) fits.",
-    why = "A recording that misses things makes a program look better, or worse, than it is. A rule that lacks what it needs says so itself; this one reports what affects all of them.",
-    fix = "Record a few steps after warm-up with `nsys profile --trace=cuda,nvtx,osrt --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`, with `torch.cuda.profiler.start()` and `stop()` around them and an NVTX range around each (\"step 1\", \"step 2\", ...).",
-    wrong = "A program that does everything once has no steps; ignore the note then. Many warnings of the profiler are harmless (\"might have been\", cuDNN symbols) and are not repeated here.",
+    what = "Checks the recording itself: whether it has GPU work, whether events were lost, how \z
+      many steps there are and what comes before them, what profiling cost, and whether a step \z
+      measured without the profiler (`--measured-step`) fits.",
+    why = "A recording that misses things makes a program look better, or worse, than it is. A \z
+      rule that lacks what it needs says so itself; this one reports what affects all of them.",
+    fix = 'Record a few steps after warm-up with `nsys profile --trace=cuda,nvtx,osrt \z
+      --cuda-memory-usage=true --capture-range=cudaProfilerApi --capture-range-end=stop`, with \z
+      `torch.cuda.profiler.start()` and `stop()` around them and an NVTX range around each ("step \z
+      1", "step 2", ...).',
+    wrong = 'A program that does everything once has no steps; ignore the note then. Many \z
+      warnings of the profiler are harmless ("might have been", cuDNN symbols) and are not \z
+      repeated here.',
   },
   advice = {
-    { when = "damaged", torch_profiler = "Copy the trace again, or record it again.", nsys = "Export the report again: `nsys export --type sqlite`." },
-    { when = "nameless", torch_profiler = "Record the trace again.", nsys = "Export the report again: `nsys export --type sqlite`, with all tables." },
-    { when = { "nothing", "failed_calls" }, "Fix the failing calls first: see failed-calls, then record again." },
-    { when = "nothing", unless = "failed_calls", "Record the process that uses the GPU: start once it works on it, with {how}." },
+    {
+      when = "damaged",
+      torch_profiler = "Copy the trace again, or record it again.",
+      nsys = "Export the report again: `nsys export --type sqlite`.",
+    },
+    {
+      when = "nameless",
+      torch_profiler = "Record the trace again.",
+      nsys = "Export the report again: `nsys export --type sqlite`, with all tables.",
+    },
+    {
+      when = { "nothing", "failed_calls" },
+      "Fix the failing calls first: see failed-calls, then record again.",
+    },
+    {
+      when = "nothing",
+      unless = "failed_calls",
+      "Record the process that uses the GPU: start once it works on it, with {how}.",
+    },
     { when = "dropped", "Record less: only a few steps, or fewer sources at once." },
     { when = "unlaunched", "Start recording before the launches: {how}." },
     {
       when = "no_steps",
-      torch_profiler = "Mark the steps: call `profiler.step()` after each and record several. Or choose an annotation of the trace with `--range NAME`.",
-      pytorch = "Mark the steps: put an NVTX range around each (`torch.cuda.nvtx.range(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
-      python = "Mark the iterations: put an NVTX range around each (`nvtx.annotate(\"step 1\")`, ...) and record a few. Or choose a range of the report with `--range NAME`.",
-      cuda = "Mark the iterations: put an NVTX range around each (`nvtxRangePush(\"step 1\")` and `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range NAME`.",
+      torch_profiler = "Mark the steps: call `profiler.step()` after each and record several. Or \z
+        choose an annotation of the trace with `--range NAME`.",
+      pytorch = 'Mark the steps: put an NVTX range around each (`torch.cuda.nvtx.range("step \z
+        1")`, ...) and record a few. Or choose a range of the report with `--range NAME`.',
+      python = 'Mark the iterations: put an NVTX range around each (`nvtx.annotate("step 1")`, \z
+        ...) and record a few. Or choose a range of the report with `--range NAME`.',
+      cuda = 'Mark the iterations: put an NVTX range around each (`nvtxRangePush("step 1")` and \z
+        `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range NAME`.',
     },
     { when = "few_steps", "Record five to ten steps after warm-up." },
     { when = "one_step", "Record five to ten steps after warm-up." },
-    { when = "start", "Record after start-up: {how}. If start-up itself takes too long, record it alone." },
-    { when = "shared", "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes save is known." },
+    {
+      when = "start",
+      "Record after start-up: {how}. If start-up itself takes too long, record it alone.",
+    },
+    {
+      when = "shared",
+      "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes \z
+        save is known.",
+    },
     {
       when = "overhead",
-      torch_profiler = "Record less at once to confirm times: no `with_stack`, `profile_memory`, `record_shapes`.",
+      torch_profiler = "Record less at once to confirm times: no `with_stack`, `profile_memory`, \z
+        `record_shapes`.",
       nsys = "Trace less at once to confirm times: leave out osrt, or NVTX of every operator.",
     },
     {
       when = "added",
-      torch_profiler = "Record less at once: no `with_stack`, `profile_memory` or `record_shapes` brings the recorded step closer to the measured one.",
-      nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the recorded step comes closer to the measured one.",
+      torch_profiler = "Record less at once: no `with_stack`, `profile_memory` or `record_shapes` \z
+        brings the recorded step closer to the measured one.",
+      nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the \z
+        recorded step comes closer to the measured one.",
     },
-    { when = "longer", "Measure the step again: the same program, data and GPU, and steps as warm as the recorded ones." },
+    {
+      when = "longer",
+      "Measure the step again: the same program, data and GPU, and steps as warm as the recorded \z
+        ones.",
+    },
   },
   evaluate = function(trace, options)
     local findings = {}
     local function say(subject, message, data, severity, metrics)
       data.how = trace:words(how)
-      findings[#findings + 1] = { subject = subject, message = message, data = data, severity = severity or "note", voids = severity == "error", metrics = metrics }
+      findings[#findings + 1] = {
+        subject = subject,
+        message = message,
+        data = data,
+        severity = severity or "note",
+        voids = severity == "error",
+        metrics = metrics,
+      }
       return findings[#findings]
     end
     local problems = trace:problems()
@@ -119,7 +212,9 @@ return {
         break
       end
     end
-    local launched, without = trace:ops { kind = { "kernel", "graph" } }:count(), trace:fact "capture.unlaunched_fraction"
+    local launched, without =
+      trace:ops { kind = { "kernel", "graph" } }:count(),
+      trace:fact "capture.unlaunched_fraction"
     if launched > 0 and without and without > options.unlaunched_share then
       say("launches", "unlaunched", { share = without })
     end
@@ -127,32 +222,65 @@ return {
     if trace:fact "steps.found" == 0 then
       say("steps", "no_steps", { window = trace:total_ns() / trace:fact "device.count" })
     elseif steps < options.least_steps then
-      say("steps", steps < 2 and "one_step" or "few_steps", { count = math.floor(steps) }, nil, { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } })
+      say(
+        "steps",
+        steps < 2 and "one_step" or "few_steps",
+        { count = math.floor(steps) },
+        nil,
+        { { name = "steps", value = steps, unit = "count", threshold = options.least_steps } }
+      )
     end
     local before = trace:fact "steps.before_ns"
     local start_share = before / (before + trace:total_ns() / trace:fact "device.count")
     if trace:fact "steps.found" == 1 and start_share >= options.start_share then
-      say("start-up", "start", { before = before, share = start_share }, nil,
-        { { name = "start-up", value = start_share, unit = "fraction", threshold = options.start_share } })
+      say("start-up", "start", { before = before, share = start_share }, nil, {
+        {
+          name = "start-up",
+          value = start_share,
+          unit = "fraction",
+          threshold = options.start_share,
+        },
+      })
     end
     local processes = trace:fact "device.processes"
-    if processes > 1 then
-      say("shared GPU", "shared", { count = processes })
-    end
+    if processes > 1 then say("shared GPU", "shared", { count = processes }) end
     local overhead = trace:fact "capture.profiler_overhead_fraction"
     if overhead and overhead >= options.overhead_share then
-      say("overhead", "overhead", { share = overhead }, nil,
-        { { name = "profiler overhead", value = overhead, unit = "fraction", threshold = options.overhead_share } })
+      say("overhead", "overhead", { share = overhead }, nil, {
+        {
+          name = "profiler overhead",
+          value = overhead,
+          unit = "fraction",
+          threshold = options.overhead_share,
+        },
+      })
     end
     local added = trace:fact "capture.overhead_fraction"
-    local lengths = added and { share = math.abs(added), measured = trace:fact "step.measured_ns", recorded = trace:fact "step.mean_ns" }
+    local lengths = added
+      and {
+        share = math.abs(added),
+        measured = trace:fact "step.measured_ns",
+        recorded = trace:fact "step.mean_ns",
+      }
     if added and added >= options.added_share then
-      say("what recording added", "added", lengths, nil,
-        { { name = "added by recording", value = added, unit = "fraction", threshold = options.added_share } })
+      say("what recording added", "added", lengths, nil, {
+        {
+          name = "added by recording",
+          value = added,
+          unit = "fraction",
+          threshold = options.added_share,
+        },
+      })
     elseif added and 1 / (1 + added) - 1 > options.run_to_run then
       lengths.share = 1 / (1 + added) - 1
-      say("measured step", "longer", lengths, "warning",
-        { { name = "measured longer than recorded", value = lengths.share, unit = "fraction", threshold = options.run_to_run } })
+      say("measured step", "longer", lengths, "warning", {
+        {
+          name = "measured longer than recorded",
+          value = lengths.share,
+          unit = "fraction",
+          threshold = options.run_to_run,
+        },
+      })
     end
     return findings
   end,

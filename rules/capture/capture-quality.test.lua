@@ -1,38 +1,185 @@
 -- Six ranges of a step, that is five steps.
 local function steps(more)
-  local trace = { repeats = { times = 6, every = 1000 }, ranges = { { 0, 900, "step {n}" } }, ops = { { 20, 950, kernel = "nvjet_tst_gemm" } } }
-  for key, value in pairs(more) do trace[key] = value end
+  local trace = {
+    repeats = { times = 6, every = 1000 },
+    ranges = { { 0, 900, "step {n}" } },
+    ops = { { 20, 950, kernel = "nvjet_tst_gemm" } },
+  }
+  for key, value in pairs(more) do
+    trace[key] = value
+  end
   return trace
 end
 
 return {
-  { name = "voids a report without GPU work", trace = { ranges = { { 0, 900, "step 1" } } }, expect = { { severity = "error", subject = "GPU work", title = "No GPU work was recorded", message = "The report holds no GPU work*" } } },
-  { name = "and says why", trace = { not_collected = { "kernels" } }, expect = { { severity = "error", subject = "GPU work", message = "*not recorded*" } } },
-  { name = "reports lost events", trace = steps { diagnostics = { "1234 events were lost: the buffer was full" } }, expect = { { severity = "warning", subject = "lost events", message = "*\"1234 events were lost*" } } },
-  { name = "reports dropped events, once", trace = steps { diagnostics = { "CUPTI: 77 records have been dropped", "CUPTI: 78 records have been dropped" } }, expect = { { severity = "warning", subject = "lost events" } } },
-  { name = "reports dropped events however they are spelt", trace = steps { diagnostics = { "Dropped 77 records" } }, expect = { { severity = "warning", subject = "lost events" } } },
-  { name = "says how few steps there are", trace = steps { repeats = { times = 3, every = 1000 } }, expect = { { severity = "note", subject = "steps", title = "Only 2 steps were recorded", message = "Only 2 steps*" } } },
-  { name = "asks for as many as the team wants", trace = steps {}, options = { least_steps = 10 }, expect = { { severity = "note", subject = "steps", message = "Only 5 steps*" } } },
-  { name = "says that no steps were found", trace = steps { ranges = {} }, expect = { { severity = "note", subject = "steps", title = "No steps were found", message = "No steps were found, so*" } } },
-  { name = "says how much of the recording is start-up", trace = { ops = (function()
-      local ops = { { 0, 30000, kernel = "nvjet_tst_gemm", launched = { -10, -5 } } }
-      for i = 0, 19 do
-        ops[#ops + 1] = { 30100 + 500 * i, 30200 + 500 * i, copy = "h2d", bytes = 65536 }
-        ops[#ops + 1] = { 30200 + 500 * i, 30500 + 500 * i, kernel = "nvjet_tst_gemm" }
-      end
-      return ops
-    end)() }, expect = { { severity = "note", subject = "start-up", message = "30.* ms of the recording (7* %) come before the first iteration*" } } },
-  { name = "says that launches are missing", trace = steps { ops = { { 20, 500, kernel = "nvjet_tst_gemm", launched = false }, { 500, 950, kernel = "nvjet_tst_gemm" } } }, expect = { { severity = "note", subject = "launches", message = "50 % of*" } } },
-  { name = "says what the profiler took", fixture = "compile-graphs", options = { overhead_share = 0.001 }, expect = { { severity = "note", subject = "overhead", message = "The profiler itself takes 0.5 %*" } } },
-  { name = "says what recording added to a measured step", trace = steps { measured_step = 880 }, expect = { { severity = "note", subject = "what recording added", message = "Recording made the step 14 % longer: 880.0 us without the profiler, 1.00 ms with it.*" } } },
-  { name = "from where on the team says", trace = steps { measured_step = 960 }, options = { added_share = 0.04 }, expect = { { severity = "note", subject = "what recording added" } } },
-  { name = "warns of a measured step that is longer than the recorded one", trace = steps { measured_step = 1200 }, expect = { { severity = "warning", subject = "measured step", message = "The measured step of 1.20 ms is 20 % longer*" } } },
-  { name = "is silent about one that is as much longer as runs differ", trace = steps { measured_step = 1050 }, expect = "clean" },
-  { name = "is silent about a little that recording added", trace = steps { measured_step = 950 }, expect = "clean" },
+  {
+    name = "voids a report without GPU work",
+    trace = { ranges = { { 0, 900, "step 1" } } },
+    expect = {
+      {
+        severity = "error",
+        subject = "GPU work",
+        title = "No GPU work was recorded",
+        message = "The report holds no GPU work*",
+      },
+    },
+  },
+  {
+    name = "and says why",
+    trace = { not_collected = { "kernels" } },
+    expect = { { severity = "error", subject = "GPU work", message = "*not recorded*" } },
+  },
+  {
+    name = "reports lost events",
+    trace = steps { diagnostics = { "1234 events were lost: the buffer was full" } },
+    expect = {
+      { severity = "warning", subject = "lost events", message = '*"1234 events were lost*' },
+    },
+  },
+  {
+    name = "reports dropped events, once",
+    trace = steps {
+      diagnostics = {
+        "CUPTI: 77 records have been dropped",
+        "CUPTI: 78 records have been dropped",
+      },
+    },
+    expect = { { severity = "warning", subject = "lost events" } },
+  },
+  {
+    name = "reports dropped events however they are spelt",
+    trace = steps { diagnostics = { "Dropped 77 records" } },
+    expect = { { severity = "warning", subject = "lost events" } },
+  },
+  {
+    name = "says how few steps there are",
+    trace = steps { repeats = { times = 3, every = 1000 } },
+    expect = {
+      {
+        severity = "note",
+        subject = "steps",
+        title = "Only 2 steps were recorded",
+        message = "Only 2 steps*",
+      },
+    },
+  },
+  {
+    name = "asks for as many as the team wants",
+    trace = steps {},
+    options = { least_steps = 10 },
+    expect = { { severity = "note", subject = "steps", message = "Only 5 steps*" } },
+  },
+  {
+    name = "says that no steps were found",
+    trace = steps { ranges = {} },
+    expect = {
+      {
+        severity = "note",
+        subject = "steps",
+        title = "No steps were found",
+        message = "No steps were found, so*",
+      },
+    },
+  },
+  {
+    name = "says how much of the recording is start-up",
+    trace = {
+      ops = (function()
+        local ops = { { 0, 30000, kernel = "nvjet_tst_gemm", launched = { -10, -5 } } }
+        for i = 0, 19 do
+          ops[#ops + 1] = { 30100 + 500 * i, 30200 + 500 * i, copy = "h2d", bytes = 65536 }
+          ops[#ops + 1] = { 30200 + 500 * i, 30500 + 500 * i, kernel = "nvjet_tst_gemm" }
+        end
+        return ops
+      end)(),
+    },
+    expect = {
+      {
+        severity = "note",
+        subject = "start-up",
+        message = "30.* ms of the recording (7* %) come before the first iteration*",
+      },
+    },
+  },
+  {
+    name = "says that launches are missing",
+    trace = steps {
+      ops = {
+        { 20, 500, kernel = "nvjet_tst_gemm", launched = false },
+        { 500, 950, kernel = "nvjet_tst_gemm" },
+      },
+    },
+    expect = { { severity = "note", subject = "launches", message = "50 % of*" } },
+  },
+  {
+    name = "says what the profiler took",
+    fixture = "compile-graphs",
+    options = { overhead_share = 0.001 },
+    expect = {
+      { severity = "note", subject = "overhead", message = "The profiler itself takes 0.5 %*" },
+    },
+  },
+  {
+    name = "says what recording added to a measured step",
+    trace = steps { measured_step = 880 },
+    expect = {
+      {
+        severity = "note",
+        subject = "what recording added",
+        message = "Recording made the step 14 % longer: 880.0 us without the profiler, 1.00 ms \z
+          with it.*",
+      },
+    },
+  },
+  {
+    name = "from where on the team says",
+    trace = steps { measured_step = 960 },
+    options = { added_share = 0.04 },
+    expect = { { severity = "note", subject = "what recording added" } },
+  },
+  {
+    name = "warns of a measured step that is longer than the recorded one",
+    trace = steps { measured_step = 1200 },
+    expect = {
+      {
+        severity = "warning",
+        subject = "measured step",
+        message = "The measured step of 1.20 ms is 20 % longer*",
+      },
+    },
+  },
+  {
+    name = "is silent about one that is as much longer as runs differ",
+    trace = steps { measured_step = 1050 },
+    expect = "clean",
+  },
+  {
+    name = "is silent about a little that recording added",
+    trace = steps { measured_step = 950 },
+    expect = "clean",
+  },
 
   { name = "is silent about a good recording", trace = steps {}, expect = "clean" },
-  { name = "is silent about harmless warnings", trace = steps { diagnostics = { "Not all CUDA events might have been collected.", "Symbols of libcudnn could not be resolved." } }, expect = "clean" },
-  { name = "is silent about migrations, which have no launch", trace = steps { ops = { { 20, 950, kernel = "nvjet_tst_gemm" }, { 100, 200, copy = "um_h2d", bytes = 4096, cause = "fault", address = 4096 } } }, expect = "clean" },
+  {
+    name = "is silent about harmless warnings",
+    trace = steps {
+      diagnostics = {
+        "Not all CUDA events might have been collected.",
+        "Symbols of libcudnn could not be resolved.",
+      },
+    },
+    expect = "clean",
+  },
+  {
+    name = "is silent about migrations, which have no launch",
+    trace = steps {
+      ops = {
+        { 20, 950, kernel = "nvjet_tst_gemm" },
+        { 100, 200, copy = "um_h2d", bytes = 4096, cause = "fault", address = 4096 },
+      },
+    },
+    expect = "clean",
+  },
   { name = "good: fifteen harmless warnings", fixture = "good", expect = "clean" },
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
   { name = "ddp: two devices of five steps each", fixture = "ddp", expect = "clean" },

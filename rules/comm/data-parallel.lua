@@ -5,34 +5,74 @@ return {
   since = "0.1",
   needs = { "kernels", "copies", "calls" },
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: broadcasts and copies between the GPUs while nothing computes." },
-    tensors = { default = 8, unit = "count", doc = "Broadcasts and copies to each other GPU a step from which they are the tensors of a model; input and output are only a few." },
-    alike = { default = 0.7, unit = "fraction", doc = "Kernels that every one of the GPUs runs at least, as a share of those that the one with the most runs, for them to do the same. Chosen: replicas run equally many, and the first one also the loss." },
-    together = { default = 0.25, unit = "fraction", doc = "Time in which two or more of the GPUs work at once, as a share of the time that each works on average, for them not to be stages that take turns. Chosen." },
-    turn_share = { default = 0.1, unit = "fraction", doc = "Share of the step in which one GPU waits while another works, from which the message says so. Chosen." },
+    share = {
+      default = 0.03,
+      unit = "fraction",
+      doc = "Reported from this share of the step: broadcasts and copies between the GPUs while \z
+        nothing computes.",
+    },
+    tensors = {
+      default = 8,
+      unit = "count",
+      doc = "Broadcasts and copies to each other GPU a step from which they are the tensors of a \z
+        model; input and output are only a few.",
+    },
+    alike = {
+      default = 0.7,
+      unit = "fraction",
+      doc = "Kernels that every one of the GPUs runs at least, as a share of those that the one \z
+        with the most runs, for them to do the same. Chosen: replicas run equally many, and the \z
+        first one also the loss.",
+    },
+    together = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "Time in which two or more of the GPUs work at once, as a share of the time that each \z
+        works on average, for them not to be stages that take turns. Chosen.",
+    },
+    turn_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of the step in which one GPU waits while another works, from which the message \z
+        says so. Chosen.",
+    },
   },
   messages = {
-    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from one to the others: {time:lost} of {each_step} ({share:fraction}) while nothing computes.{turn}",
+    main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from \z
+      one to the others: {time:lost} of {each_step} ({share:fraction}) while nothing \z
+      computes.{turn}",
   },
   headlines = {
     main = "One process copies the model to {devices} GPUs {a_step}",
   },
   doc = {
-    what = "Looks for processes that drive several GPUs which all do the same, and for broadcasts and copies between those GPUs in each step, and replays the step without them.",
-    why = "`torch.nn.DataParallel` replicates the model before each forward pass, gathers outputs on one GPU and sums gradients there. One process also launches for all GPUs, with threads that take turns at Python's lock. One process per GPU needs none of this.",
-    fix = "`DistributedDataParallel` with one process per GPU (`torchrun`): replicas stay in place, and gradients are reduced in buckets during backward.",
-    wrong = "A program that drives several GPUs and exchanges halos or parts of a field looks the same if it sends many messages a step: those have to be sent. No shipped recording triggers this rule yet.",
+    what = "Looks for processes that drive several GPUs which all do the same, and for broadcasts \z
+      and copies between those GPUs in each step, and replays the step without them.",
+    why = "`torch.nn.DataParallel` replicates the model before each forward pass, gathers outputs \z
+      on one GPU and sums gradients there. One process also launches for all GPUs, with threads \z
+      that take turns at Python's lock. One process per GPU needs none of this.",
+    fix = "`DistributedDataParallel` with one process per GPU (`torchrun`): replicas stay in \z
+      place, and gradients are reduced in buckets during backward.",
+    wrong = "A program that drives several GPUs and exchanges halos or parts of a field looks the \z
+      same if it sends many messages a step: those have to be sent. No shipped recording triggers \z
+      this rule yet.",
   },
   advice = {
     {
       pytorch = {
         training = {
-          "Run one process per GPU: `torchrun --nproc-per-node {devices}` with `DistributedDataParallel` instead of `torch.nn.DataParallel`. Replicas then stay in place, and gradients travel during backward.",
-          "Until then keep outputs small: compute the loss inside the module, so that losses and not logits are gathered on one GPU.",
+          "Run one process per GPU: `torchrun --nproc-per-node {devices}` with \z
+            `DistributedDataParallel` instead of `torch.nn.DataParallel`. Replicas then stay in \z
+            place, and gradients travel during backward.",
+          "Until then keep outputs small: compute the loss inside the module, so that losses and \z
+            not logits are gathered on one GPU.",
         },
         cuda = {
-          "Run one process per GPU: `torchrun --nproc-per-node {devices}` instead of `torch.nn.DataParallel`, each process with a replica that stays in place and its own part of the batch.",
-          "Until then keep outputs small: gather the choice (argmax, top-k) on one GPU instead of all logits.",
+          "Run one process per GPU: `torchrun --nproc-per-node {devices}` instead of \z
+            `torch.nn.DataParallel`, each process with a replica that stays in place and its own \z
+            part of the batch.",
+          "Until then keep outputs small: gather the choice (argmax, top-k) on one GPU instead of \z
+            all logits.",
         },
       },
       cuda = "Keep shared data on every GPU: send only what changed.",
@@ -44,7 +84,13 @@ return {
     local known = trace:is "data_parallel"
     if not known and not trace:is "pytorch" then return {} end
     if trace:fact "steps.found" == 0 then
-      return nil, "no steps were found, so what is sent each step cannot be told from what is sent at the start", trace:words { nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step", torch_profiler = "`torch.profiler.profile` with schedule and `step()`" }
+      return nil,
+        "no steps were found, so what is sent each step cannot be told from what is sent at the \z
+          start",
+        trace:words {
+          nsys = "`--trace=cuda,nvtx`, with an NVTX range around each step",
+          torch_profiler = "`torch.profiler.profile` with schedule and `step()`",
+        }
     end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local comm = trace:ops { class = "collective" }
@@ -55,22 +101,48 @@ return {
       local of_steps = steps / process.devices
       -- Replicas do the same: as many kernels each.
       local least, most = math.huge, 0
-      for _, group in ipairs(compute:group("device", 1000)) do least, most = math.min(least, group.count), math.max(most, group.count) end
-      local alike = least >= options.alike * most and process.together_ns >= options.together * process.busy_ns / process.devices
+      for _, group in ipairs(compute:group("device", 1000)) do
+        least, most = math.min(least, group.count), math.max(most, group.count)
+      end
+      local alike = least >= options.alike * most
+        and process.together_ns >= options.together * process.busy_ns / process.devices
       local time = sent:exposed_ns(compute)
-      if alike and sent:count() >= options.tensors * of_steps * (process.devices - 1) and time >= options.share * total then
-        return { {
-          subject = "replicas",
-          message = "main",
-          data = { devices = process.devices, sent = math.floor(sent:count() / of_steps + 0.5), time = time / steps, share = time / total,
-            turn = process.idle:union_ns() > options.turn_share * total and string.format(" For another %.0f %% of the time one GPU waits while another works.", 100 * process.idle:union_ns() / total) or "" },
-          about = true,
-          recoverable_ns = time,
-          change = { { remove = sent } },
-          confidence = known and "high" or "medium",
-          metrics = { { name = "sending the model", value = time / total, unit = "fraction", threshold = options.share } },
-          evidence = sent:evidence { most = 4, note = "part of the model, sent again" },
-        } }
+      if
+        alike
+        and sent:count() >= options.tensors * of_steps * (process.devices - 1)
+        and time >= options.share * total
+      then
+        return {
+          {
+            subject = "replicas",
+            message = "main",
+            data = {
+              devices = process.devices,
+              sent = math.floor(sent:count() / of_steps + 0.5),
+              time = time / steps,
+              share = time / total,
+              turn = process.idle:union_ns() > options.turn_share * total
+                  and string.format(
+                    " For another %.0f %% of the time one GPU waits while another works.",
+                    100 * process.idle:union_ns() / total
+                  )
+                or "",
+            },
+            about = true,
+            recoverable_ns = time,
+            change = { { remove = sent } },
+            confidence = known and "high" or "medium",
+            metrics = {
+              {
+                name = "sending the model",
+                value = time / total,
+                unit = "fraction",
+                threshold = options.share,
+              },
+            },
+            evidence = sent:evidence { most = 4, note = "part of the model, sent again" },
+          },
+        }
       end
     end
     return {}

@@ -1,7 +1,8 @@
 -- How to hide a collective that reduces or gathers, if the program has no switch for it.
 local let_overlap = {
   jax = "Let XLA overlap communication: XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true.",
-  cuda = "Start communication in pieces on its own stream: each piece as soon as its data is ready. Kernels that need the result wait for an event (cudaStreamWaitEvent).",
+  cuda = "Start communication in pieces on its own stream: each piece as soon as its data is \z
+    ready. Kernels that need the result wait for an event (cudaStreamWaitEvent).",
 }
 
 -- DeepEP's own calls, of programs that call them directly.
@@ -16,7 +17,7 @@ local kinds = {
 }
 
 local constants = {
-  letters = 40,  -- of a group's name in the message
+  letters = 40, -- of a group's name in the message
 }
 
 return {
@@ -26,100 +27,195 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: collectives while nothing computes. The PyTorch profiler's advisor used 10 %. Recorded: 0.4 % with two healthy DDP ranks." },
-    note_share = { default = 0.05, unit = "fraction", doc = "From this share of the step it is a note." },
-    short_ns = { default = 50000, unit = "ns", doc = "Collectives that take no longer are small: if most of the exposed time is theirs, the finding follows from small-collectives. As there." },
-    waits_share = { default = 0.1, unit = "fraction", doc = "Share of the exposed time that is waiting for a late rank, from which the message says so. Chosen." },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Reported from this share of the step: collectives while nothing computes. The \z
+        PyTorch profiler's advisor used 10 %. Recorded: 0.4 % with two healthy DDP ranks.",
+    },
+    note_share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "From this share of the step it is a note.",
+    },
+    short_ns = {
+      default = 50000,
+      unit = "ns",
+      doc = "Collectives that take no longer are small: if most of the exposed time is theirs, \z
+        the finding follows from small-collectives. As there.",
+    },
+    waits_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of the exposed time that is waiting for a late rank, from which the message \z
+        says so. Chosen.",
+    },
   },
   factors = {
-    won = { by = 0.4, least = 0.2, most = 0.6, doc = "What hiding a collective saves, as a share of its exposed time: compute that overlaps with it has fewer SMs and less memory bandwidth, the collective itself takes longer, and its first and last parts stay exposed.", source = "Measured on two H200: 0.30 to 0.32 where halves of a layer, experts or FSDP's weights were made to overlap, 0.55 with DDP's buckets." },
+    won = {
+      by = 0.4,
+      least = 0.2,
+      most = 0.6,
+      doc = "What hiding a collective saves, as a share of its exposed time: compute that \z
+        overlaps with it has fewer SMs and less memory bandwidth, the collective itself takes \z
+        longer, and its first and last parts stay exposed.",
+      source = "Measured on two H200: 0.30 to 0.32 where halves of a layer, experts or FSDP's \z
+        weights were made to overlap, 0.55 with DDP's buckets.",
+    },
   },
   messages = {
-    main = "Collectives keep the GPU from computing for {exposed:lost} of {each_step} ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the exposed time is {kind}{among}.{waits}",
+    main = "Collectives keep the GPU from computing for {exposed:lost} of {each_step} \z
+      ({share:fraction}): {hidden:fraction} of their {time:ns} hides behind kernels. Most of the \z
+      exposed time is {kind}{among}.{waits}",
   },
   headlines = {
     main = "{share:fraction} of the {unit} is exposed {exposed_kind}",
   },
   doc = {
-    what = "Adds up the time in which a GPU runs only collectives (NCCL and similar), out of the account. If a report holds several ranks, it also says how much of that is waiting for a late rank.",
-    why = "Gradients of the last layers can travel while the first layers still compute, and the next layer's weights while this one runs: communication that overlaps is free. Exposed communication grows with the number of GPUs.",
-    fix = "Let backward overlap: DDP buckets, FSDP prefetching, `--overlap-grad-reduce` and `--overlap-param-gather` in Megatron and NeMo, `overlap_comm` in DeepSpeed. Communicate less often (`no_sync` with gradient accumulation) and less (BF16 gradients). Also look for a late rank and for messages that are too small.",
-    wrong = "A collective lasts from when its first rank enters to when the last one leaves: with one rank in the report, waiting for another cannot be told from sending. In pipeline parallelism it is the bubble. The last bucket of a backward pass never hides.",
+    what = "Adds up the time in which a GPU runs only collectives (NCCL and similar), out of the \z
+      account. If a report holds several ranks, it also says how much of that is waiting for a \z
+      late rank.",
+    why = "Gradients of the last layers can travel while the first layers still compute, and the \z
+      next layer's weights while this one runs: communication that overlaps is free. Exposed \z
+      communication grows with the number of GPUs.",
+    fix = "Let backward overlap: DDP buckets, FSDP prefetching, `--overlap-grad-reduce` and \z
+      `--overlap-param-gather` in Megatron and NeMo, `overlap_comm` in DeepSpeed. Communicate \z
+      less often (`no_sync` with gradient accumulation) and less (BF16 gradients). Also look for \z
+      a late rank and for messages that are too small.",
+    wrong = "A collective lasts from when its first rank enters to when the last one leaves: with \z
+      one rank in the report, waiting for another cannot be told from sending. In pipeline \z
+      parallelism it is the bubble. The last bucket of a backward pass never hides.",
   },
   advice = {
     -- What DeepEP's own calls offer.
     {
       when = "deepep",
       pytorch = {
-        "Overlap dispatch and combine with compute: DeepEP's `async_finish=True` (ElasticBuffer: `async_with_compute_stream=True`), work on other tokens meanwhile, and wait for the event only where the result is used. What still runs alone on the GPU may take more SMs (`num_sms`).",
-        { tokens = "For decoding: `low_latency_dispatch` and `low_latency_combine` with `return_recv_hook=True` transfer data without taking SMs." },
+        "Overlap dispatch and combine with compute: DeepEP's `async_finish=True` (ElasticBuffer: \z
+          `async_with_compute_stream=True`), work on other tokens meanwhile, and wait for the \z
+          event only where the result is used. What still runs alone on the GPU may take more SMs \z
+          (`num_sms`).",
+        {
+          tokens = "For decoding: `low_latency_dispatch` and `low_latency_combine` with \z
+            `return_recv_hook=True` transfer data without taking SMs.",
+        },
       },
-      cuda = "Send one half of the tokens while the other half computes. Keep the exchange within NVLink.",
+      cuda = "Send one half of the tokens while the other half computes. Keep the exchange within \z
+        NVLink.",
     },
     -- How to switch on overlap for each kind of collective.
     {
       when = "all-reduce",
-      megatron = "Switch on overlap: `--sequence-parallel --tp-comm-overlap` for tensor parallelism, `--overlap-grad-reduce --overlap-param-gather` for the distributed optimizer.",
-      nemo = "Switch on overlap: `model.ub_tp_comm_overlap=True` for tensor parallelism, `overlap_grad_reduce=True` and `overlap_param_gather=True` for the distributed optimizer.",
-      vllm = "Use fewer GPUs per replica: `--tensor-parallel-size` no larger than the model needs and within NVLink, and replicas on the other GPUs (`--data-parallel-size`).",
-      sglang = "Fuse the all-reduce into the norm: `--enable-flashinfer-allreduce-fusion`. Use no more GPUs per replica than the model needs (`--tp-size`), and replicas on the others (`--dp-size`).",
-      tensorrt_llm = "Use fewer GPUs per replica: `tensor_parallel_size` no larger than the model needs and within NVLink, and replicas on the other GPUs.",
-      deepspeed = "Overlap the reduction with backward: `overlap_comm: true` in `zero_optimization`. With gradient accumulation reduce once, at its boundary.",
+      megatron = "Switch on overlap: `--sequence-parallel --tp-comm-overlap` for tensor \z
+        parallelism, `--overlap-grad-reduce --overlap-param-gather` for the distributed \z
+        optimizer.",
+      nemo = "Switch on overlap: `model.ub_tp_comm_overlap=True` for tensor parallelism, \z
+        `overlap_grad_reduce=True` and `overlap_param_gather=True` for the distributed optimizer.",
+      vllm = "Use fewer GPUs per replica: `--tensor-parallel-size` no larger than the model needs \z
+        and within NVLink, and replicas on the other GPUs (`--data-parallel-size`).",
+      sglang = "Fuse the all-reduce into the norm: `--enable-flashinfer-allreduce-fusion`. Use no \z
+        more GPUs per replica than the model needs (`--tp-size`), and replicas on the others \z
+        (`--dp-size`).",
+      tensorrt_llm = "Use fewer GPUs per replica: `tensor_parallel_size` no larger than the model \z
+        needs and within NVLink, and replicas on the other GPUs.",
+      deepspeed = "Overlap the reduction with backward: `overlap_comm: true` in \z
+        `zero_optimization`. With gradient accumulation reduce once, at its boundary.",
       pytorch = {
         training = {
-          "Overlap gradient reduction with backward: `DistributedDataParallel` reduces in buckets during backward. `static_graph=True` and `find_unused_parameters=False` keep that going, `bucket_cap_mb=100` makes fewer and larger messages, `gradient_as_bucket_view=True` saves their copies. A loop of `all_reduce` calls after backward hides nothing.",
-          "With gradient accumulation, reduce once: wrap all micro-batches but the last in `model.no_sync()`.",
+          "Overlap gradient reduction with backward: `DistributedDataParallel` reduces in buckets \z
+            during backward. `static_graph=True` and `find_unused_parameters=False` keep that \z
+            going, `bucket_cap_mb=100` makes fewer and larger messages, \z
+            `gradient_as_bucket_view=True` saves their copies. A loop of `all_reduce` calls after \z
+            backward hides nothing.",
+          "With gradient accumulation, reduce once: wrap all micro-batches but the last in \z
+            `model.no_sync()`.",
         },
-        cuda = "Start each all-reduce early: with `async_op=True` as soon as its input is ready, and wait for it only where the result is used. If each layer needs one (tensor parallelism), send one half of the batch while the other computes.",
+        cuda = "Start each all-reduce early: with `async_op=True` as soon as its input is ready, \z
+          and wait for it only where the result is used. If each layer needs one (tensor \z
+          parallelism), send one half of the batch while the other computes.",
       },
       jax = let_overlap.jax,
       cuda = let_overlap.cuda,
     },
     {
       when = "reduce-scatter and all-gather",
-      megatron = "Switch on overlap: `--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather`; for tensor parallelism `--sequence-parallel --tp-comm-overlap`.",
-      nemo = "Switch on overlap: `overlap_grad_reduce=True` and `overlap_param_gather=True` of the distributed optimizer; for tensor parallelism `model.ub_tp_comm_overlap=True`.",
-      deepspeed = "Overlap communication with compute: `overlap_comm: true`, and stage 2 instead of 3 if memory allows.",
+      megatron = "Switch on overlap: `--use-distributed-optimizer --overlap-grad-reduce \z
+        --overlap-param-gather`; for tensor parallelism `--sequence-parallel --tp-comm-overlap`.",
+      nemo = "Switch on overlap: `overlap_grad_reduce=True` and `overlap_param_gather=True` of \z
+        the distributed optimizer; for tensor parallelism `model.ub_tp_comm_overlap=True`.",
+      deepspeed = "Overlap communication with compute: `overlap_comm: true`, and stage 2 instead \z
+        of 3 if memory allows.",
       pytorch = {
         training = {
-          "Prefetch the next block's weights: FSDP with each transformer block wrapped separately, `backward_prefetch=BackwardPrefetch.BACKWARD_PRE`, `forward_prefetch=True`; FSDP2: `set_modules_to_forward_prefetch` and `set_modules_to_backward_prefetch`. If memory allows, keep gathered weights: `ShardingStrategy.SHARD_GRAD_OP`, or `reshard_after_forward=False`.",
-          "With gradient accumulation, communicate once: `no_sync()` (FSDP2: `set_requires_gradient_sync(False)`) on all micro-batches but the last.",
+          "Prefetch the next block's weights: FSDP with each transformer block wrapped \z
+            separately, `backward_prefetch=BackwardPrefetch.BACKWARD_PRE`, \z
+            `forward_prefetch=True`; FSDP2: `set_modules_to_forward_prefetch` and \z
+            `set_modules_to_backward_prefetch`. If memory allows, keep gathered weights: \z
+            `ShardingStrategy.SHARD_GRAD_OP`, or `reshard_after_forward=False`.",
+          "With gradient accumulation, communicate once: `no_sync()` (FSDP2: \z
+            `set_requires_gradient_sync(False)`) on all micro-batches but the last.",
         },
-        cuda = "Gather the next layer's weights while this one computes: `async_op=True`, or FSDP with `forward_prefetch=True`. If memory allows, keep them gathered.",
+        cuda = "Gather the next layer's weights while this one computes: `async_op=True`, or FSDP \z
+          with `forward_prefetch=True`. If memory allows, keep them gathered.",
       },
       jax = let_overlap.jax,
       cuda = let_overlap.cuda,
     },
     {
       when = "all-to-all",
-      torchrec = "Exchange the next batch's features during compute: TrainPipelineSparseDist, or PrefetchTrainPipelineSparseDist if tables are cached on the GPU.",
-      vllm = "Send one half of the batch while the other computes: `--enable-dbo`, which needs `--data-parallel-size`, `--enable-expert-parallel` and one of DeepEP's `--all2all-backend`.",
-      sglang = "Send one half of the batch while the other computes: `--enable-two-batch-overlap`, with `--moe-a2a-backend deepep`.",
-      megatron = "Overlap the exchange with the shared expert: `--moe-shared-expert-overlap`, `--moe-token-dispatcher-type flex` with `--moe-enable-deepep`. Keep expert parallelism within NVLink.",
+      torchrec = "Exchange the next batch's features during compute: TrainPipelineSparseDist, or \z
+        PrefetchTrainPipelineSparseDist if tables are cached on the GPU.",
+      vllm = "Send one half of the batch while the other computes: `--enable-dbo`, which needs \z
+        `--data-parallel-size`, `--enable-expert-parallel` and one of DeepEP's \z
+        `--all2all-backend`.",
+      sglang = "Send one half of the batch while the other computes: \z
+        `--enable-two-batch-overlap`, with `--moe-a2a-backend deepep`.",
+      megatron = "Overlap the exchange with the shared expert: `--moe-shared-expert-overlap`, \z
+        `--moe-token-dispatcher-type flex` with `--moe-enable-deepep`. Keep expert parallelism \z
+        within NVLink.",
       pytorch = {
-        "Send one half of the tokens while the other half computes. Keep expert parallelism within NVLink.",
-        "If embedding tables are spread over ranks: look up the next batch while this one computes.",
+        "Send one half of the tokens while the other half computes. Keep expert parallelism \z
+          within NVLink.",
+        "If embedding tables are spread over ranks: look up the next batch while this one \z
+          computes.",
       },
-      cuda = "Send one half of the data while the other half computes. Keep the exchange within NVLink.",
+      cuda = "Send one half of the data while the other half computes. Keep the exchange within \z
+        NVLink.",
     },
     {
       when = "broadcast",
-      pytorch = "Send what does not change only once: start the rest with `async_op=True` while other work runs.",
-      cuda = "Send what does not change only once: send the rest on a separate stream while other work runs.",
+      pytorch = "Send what does not change only once: start the rest with `async_op=True` while \z
+        other work runs.",
+      cuda = "Send what does not change only once: send the rest on a separate stream while other \z
+        work runs.",
     },
     {
       when = "send and receive",
-      megatron = "Run more micro-batches a step: with `--num-layers-per-virtual-pipeline-stage` and without `--no-overlap-p2p-communication`.",
+      megatron = "Run more micro-batches a step: with `--num-layers-per-virtual-pipeline-stage` \z
+        and without `--no-overlap-p2p-communication`.",
       nemo = "Run more micro-batches a step: with `virtual_pipeline_model_parallel_size`.",
-      pytorch = { training = "Run more micro-batches a step: with several stages on each rank in turn (`torch.distributed.pipelining`: `ScheduleInterleaved1F1B`).", cuda = "Cut the batch into more parts: then all pipeline stages work at once." },
-      cuda = "Send each part as soon as it is computed: on a separate stream, while the rest computes.",
+      pytorch = {
+        training = "Run more micro-batches a step: with several stages on each rank in turn \z
+          (`torch.distributed.pipelining`: `ScheduleInterleaved1F1B`).",
+        cuda = "Cut the batch into more parts: then all pipeline stages work at once.",
+      },
+      cuda = "Send each part as soon as it is computed: on a separate stream, while the rest \z
+        computes.",
     },
-    { when = "another kind", "Put communication on its own stream: start it as soon as its data is ready." },
+    {
+      when = "another kind",
+      "Put communication on its own stream: start it as soon as its data is ready.",
+    },
     {
       when = "in FP32",
-      megatron = "Halve the messages, which are FP32: leave out `--accumulate-allreduce-grads-in-fp32`.",
+      megatron = "Halve the messages, which are FP32: leave out \z
+        `--accumulate-allreduce-grads-in-fp32`.",
       fsdp = "Halve the messages, which are FP32: `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
-      pytorch = { training = "Halve the messages, which are FP32. DDP: `model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)`; FSDP: `MixedPrecision(reduce_dtype=torch.bfloat16)`." },
+      pytorch = {
+        training = "Halve the messages, which are FP32. DDP: `model.register_comm_hook(None, \z
+          torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)`; FSDP: \z
+          `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
+      },
       cuda = "Halve the messages, which are FP32: send half precision if the result tolerates it.",
     },
   },
@@ -130,7 +226,9 @@ return {
     local exposed = trace:fact "account.communication_exposed_ns" * steps
     -- Every rank but the late one waits, and rank-straggler claims that time.
     local others, waits = trace:fact "device.count" - 1, 0
-    for _, late in ipairs(trace:late_devices()) do waits = waits + late.exposed_ns * others end
+    for _, late in ipairs(trace:late_devices()) do
+      waits = waits + late.exposed_ns * others
+    end
     local sending = math.max(0, exposed - waits)
     local share = sending / total
     if share == 0 or share < options.note_share then return {} end
@@ -140,43 +238,94 @@ return {
     for _, k in ipairs(kinds) do
       local of_kind = comm:where { collective = k.of }
       local shown = of_kind:exposed_ns(compute)
-      if shown > most then kind, most, rows = k, shown, of_kind end
+      if shown > most then
+        kind, most, rows = k, shown, of_kind
+      end
     end
     -- Which process group most of it is in, if the report says so.
     local group = rows and rows:exposed(compute, 1 / 2):group("group", 1)[1]
     local among = ""
     if group and group.key ~= "" then
       local ranks = group.rows:median "ranks"
-      among = string.format(" in group %s%s", #group.key > constants.letters and group.key:sub(1, constants.letters - #"...") .. "..." or group.key, ranks and string.format(" of %.0f ranks", ranks) or "")
+      among = string.format(
+        " in group %s%s",
+        #group.key > constants.letters and group.key:sub(1, constants.letters - #"...") .. "..."
+          or group.key,
+        ranks and string.format(" of %.0f ranks", ranks) or ""
+      )
     end
-    -- More and smaller micro-batches shorten the wait of pipeline stages for each other, but no message.
+    -- More and smaller micro-batches shorten the wait of pipeline stages for each other, but no
+    -- message.
     local bubble = kind and kind.name == "send and receive"
     -- Gathers that come late and reductions that come too often have separate rules.
     local root = bubble and "pipeline-bubble" or nil
     if kind and not root then
-      local weights, gradients = require "gathered_weights"(trace), require "reduced_gradients"(trace)
-      if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then root = "fsdp-late-gather"
-      elseif 2 * gradients.early:exposed_ns(compute) > exposed then root = "grad-sync-every-microbatch" end
+      local weights, gradients =
+        require "gathered_weights"(trace), require "reduced_gradients"(trace)
+      if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then
+        root = "fsdp-late-gather"
+      elseif 2 * gradients.early:exposed_ns(compute) > exposed then
+        root = "grad-sync-every-microbatch"
+      end
     end
     local short = comm:where { max_ns = options.short_ns }:exposed_ns(compute)
 
-    local deepep = rows and 2 * rows:where { name = deepep_kernels }:exposed_ns(compute) > most and not (trace:is "vllm" or trace:is "sglang" or trace:is "megatron" or trace:is "nemo")
-    local in_fp32 = comm:where { name = { "*_f32_*", "*_float*", "*Sum_f32*" } }:union_ns() > comm:union_ns() / 2
-    return { {
-      subject = "collectives",
-      message = "main",
-      data = { exposed = exposed / steps, share = exposed / total, time = comm:union_ns() / steps, hidden = math.max(0, 1 - exposed / comm:union_ns()), kind = kind and kind.name or "of another kind", exposed_kind = kind and kind.name or "communication", among = among,
-        waits = waits > options.waits_share * exposed and string.format(" About %.0f %% of it is waiting for a late rank, which is not counted here.", math.min(1, waits / exposed) * 100) or "" },
-      recoverable_ns = bubble and factors.won.by * sending or sending,
-      change = not bubble and { { scale = comm:exposed(compute, 1 / 2), by = 1 - factors.won.by, least = 1 - factors.won.most, most = 1 - factors.won.least } } or nil,
-      at_most = share < options.share and "note" or nil,
-      follows_from = root or short > exposed / 2 and "small-collectives" or nil,
-      metrics = {
-        { name = "exposed communication", value = share, unit = "fraction", threshold = options.share },
-        { name = "of it waiting for a late rank", value = math.min(1, waits / math.max(exposed, 1)), unit = "fraction" },
+    local deepep = rows
+      and 2 * rows:where { name = deepep_kernels }:exposed_ns(compute) > most
+      and not (trace:is "vllm" or trace:is "sglang" or trace:is "megatron" or trace:is "nemo")
+    local in_fp32 = comm:where { name = { "*_f32_*", "*_float*", "*Sum_f32*" } }:union_ns()
+      > comm:union_ns() / 2
+    return {
+      {
+        subject = "collectives",
+        message = "main",
+        data = {
+          exposed = exposed / steps,
+          share = exposed / total,
+          time = comm:union_ns() / steps,
+          hidden = math.max(0, 1 - exposed / comm:union_ns()),
+          kind = kind and kind.name or "of another kind",
+          exposed_kind = kind and kind.name or "communication",
+          among = among,
+          waits = waits > options.waits_share * exposed
+              and string.format(
+                " About %.0f %% of it is waiting for a late rank, which is not counted here.",
+                math.min(1, waits / exposed) * 100
+              )
+            or "",
+        },
+        recoverable_ns = bubble and factors.won.by * sending or sending,
+        change = not bubble and {
+          {
+            scale = comm:exposed(compute, 1 / 2),
+            by = 1 - factors.won.by,
+            least = 1 - factors.won.most,
+            most = 1 - factors.won.least,
+          },
+        } or nil,
+        at_most = share < options.share and "note" or nil,
+        follows_from = root or short > exposed / 2 and "small-collectives" or nil,
+        metrics = {
+          {
+            name = "exposed communication",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+          {
+            name = "of it waiting for a late rank",
+            value = math.min(1, waits / math.max(exposed, 1)),
+            unit = "fraction",
+          },
+        },
+        evidence = comm
+          :exposed(compute, 1 / 2)
+          :evidence { most = 5, note = "mostly alone on its GPU" },
+        seen = {
+          [deepep and "deepep" or kind and kind.name or "another kind"] = true,
+          ["in FP32"] = in_fp32,
+        },
       },
-      evidence = comm:exposed(compute, 1 / 2):evidence { most = 5, note = "mostly alone on its GPU" },
-      seen = { [deepep and "deepep" or kind and kind.name or "another kind"] = true, ["in FP32"] = in_fp32 },
-    } }
+    }
   end,
 }

@@ -1,4 +1,5 @@
--- Six steps of 10 ms on two GPUs, an all-reduce at the end of each. `first` and `second` say when they begin it; it ends at 9.5 ms.
+-- Six steps of 10 ms on two GPUs, an all-reduce at the end of each. `first` and `second` say when
+-- they begin it; it ends at 9.5 ms.
 local gemm, reduce = "nvjet_tst_gemm", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 local function ranks(list, more)
   local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {} }
@@ -8,7 +9,9 @@ local function ranks(list, more)
     trace.ops[#trace.ops + 1] = { enter, 9500, kernel = reduce, stream = 8, rank = rank - 1 }
     trace.ops[#trace.ops + 1] = { 9500, 9950, kernel = gemm, rank = rank - 1 }
   end
-  for key, value in pairs(more or {}) do trace[key] = value end
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
   return trace
 end
 -- Two all-reduces a step: to the first the one is late, to the second the other.
@@ -25,41 +28,183 @@ local function in_turn()
   end
   return { repeats = { times = 6, every = 10000 }, ranges = ranges, ops = ops }
 end
-local loader = { { 0, 9000, "step {n}" }, { 0, 9000, "step {n}", rank = 1 }, { 0, 3000, "dataloader", rank = 1 } }
+local loader = {
+  { 0, 9000, "step {n}" },
+  { 0, 9000, "step {n}", rank = 1 },
+  { 0, 3000, "dataloader", rank = 1 },
+}
 
 return {
-  { name = "fires when one rank comes late", trace = ranks { 7000, 8500 },
-    expect = { { severity = "warning", subject = "device 1", confidence = "high", title = "The rank on GPU 1 is 1.50 ms late each step (it computes longer)", message = "The other GPU waits for GPU 1, which is the last to enter 1 collective a step: 1.50 ms of each 10.0 ms step (15 %). It spends 1.5 ms a step longer computing than the others.", worth = { 0.14, 0.16 } } } },
-  { name = "names the unit of what it found", trace = ranks({ 7000, 8500 }, { ranges = {} }), expect = { { severity = "warning", subject = "device 1", message = "*1 collective an iteration: 1.50 ms of each 10.0 ms iteration*It spends 1.5 ms an iteration longer computing than the others." } } },
-  { name = "fires on the late one of four", trace = ranks { 6000, 6000, 8500, 6000 }, expect = { { severity = "error", subject = "device 2", message = "The other 3 GPUs wait for GPU 2*", worth = { 0.24, 0.26 } } } },
-  { name = "names its data loader", trace = ranks({ 7000, 9000 }, { ranges = loader, ops = {
-      { 20, 7000, kernel = gemm }, { 7000, 9500, kernel = reduce, stream = 8 }, { 9500, 9950, kernel = gemm },
-      { 3010, 9000, kernel = gemm, rank = 1, launched = { 3000, 3005 } }, { 9000, 9500, kernel = reduce, stream = 8, rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }),
-    expect = { { severity = "error", subject = "device 1", message = "*longer waiting for its input than the others." } } },
-  { name = "tells ranks that take turns", trace = in_turn(), expect = { { severity = "error", subject = "ranks in turn", message = "Ranks take turns*wait 2.00 ms of each*", worth = { 0.19, 0.21 } } } },
-  { name = "is a note from 2 % on", trace = ranks { 8200, 8500 }, expect = { { severity = "note", worth = { 0.02, 0.04 } } } },
+  {
+    name = "fires when one rank comes late",
+    trace = ranks { 7000, 8500 },
+    expect = {
+      {
+        severity = "warning",
+        subject = "device 1",
+        confidence = "high",
+        title = "The rank on GPU 1 is 1.50 ms late each step (it computes longer)",
+        message = "The other GPU waits for GPU 1, which is the last to enter 1 collective a step: \z
+          1.50 ms of each 10.0 ms step (15 %). It spends 1.5 ms a step longer computing than the \z
+          others.",
+        worth = { 0.14, 0.16 },
+      },
+    },
+  },
+  {
+    name = "names the unit of what it found",
+    trace = ranks({ 7000, 8500 }, { ranges = {} }),
+    expect = {
+      {
+        severity = "warning",
+        subject = "device 1",
+        message = "*1 collective an iteration: 1.50 ms of each 10.0 ms iteration*It spends 1.5 ms \z
+          an iteration longer computing than the others.",
+      },
+    },
+  },
+  {
+    name = "fires on the late one of four",
+    trace = ranks { 6000, 6000, 8500, 6000 },
+    expect = {
+      {
+        severity = "error",
+        subject = "device 2",
+        message = "The other 3 GPUs wait for GPU 2*",
+        worth = { 0.24, 0.26 },
+      },
+    },
+  },
+  {
+    name = "names its data loader",
+    trace = ranks({ 7000, 9000 }, {
+      ranges = loader,
+      ops = {
+        { 20, 7000, kernel = gemm },
+        { 7000, 9500, kernel = reduce, stream = 8 },
+        { 9500, 9950, kernel = gemm },
+        { 3010, 9000, kernel = gemm, rank = 1, launched = { 3000, 3005 } },
+        { 9000, 9500, kernel = reduce, stream = 8, rank = 1 },
+        { 9500, 9950, kernel = gemm, rank = 1 },
+      },
+    }),
+    expect = {
+      {
+        severity = "error",
+        subject = "device 1",
+        message = "*longer waiting for its input than the others.",
+      },
+    },
+  },
+  {
+    name = "tells ranks that take turns",
+    trace = in_turn(),
+    expect = {
+      {
+        severity = "error",
+        subject = "ranks in turn",
+        message = "Ranks take turns*wait 2.00 ms of each*",
+        worth = { 0.19, 0.21 },
+      },
+    },
+  },
+  {
+    name = "is a note from 2 % on",
+    trace = ranks { 8200, 8500 },
+    expect = { { severity = "note", worth = { 0.02, 0.04 } } },
+  },
 
-  { name = "is silent when ranks come together", trace = ranks { 8500, 8500 }, expect = "clean" },
+  {
+    name = "is silent when ranks come together",
+    trace = ranks { 8500, 8500 },
+    expect = "clean",
+  },
   { name = "is silent about 1 %", trace = ranks { 8400, 8500 }, expect = "clean" },
-  { name = "is silent when the others compute while they wait", trace = ranks({ 7000, 8500 }, { ops = {
-      { 20, 9400, kernel = gemm }, { 7000, 9500, kernel = reduce, stream = 8 }, { 9500, 9950, kernel = gemm },
-      { 20, 8500, kernel = gemm, rank = 1 }, { 8500, 9500, kernel = reduce, stream = 8, rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }), expect = "clean" },
-  { name = "is silent about the root of a broadcast, which does not wait", trace = ranks({ 0, 0 }, { ops = {
-      { 20, 5000, kernel = gemm }, { 5000, 5100, kernel = "ncclDevKernel_Broadcast_RING_LL", stream = 8 }, { 5100, 8000, kernel = gemm }, { 8000, 8500, kernel = reduce, stream = 8 }, { 8500, 9950, kernel = gemm },
-      { 20, 7000, kernel = gemm, rank = 1 }, { 7000, 7100, kernel = "ncclDevKernel_Broadcast_RING_LL", stream = 8, rank = 1 }, { 7100, 8000, kernel = gemm, rank = 1 }, { 8000, 8500, kernel = reduce, stream = 8, rank = 1 }, { 8500, 9950, kernel = gemm, rank = 1 } },
-      ranges = { { 0, 9000, "step {n}" }, { 0, 9000, "step {n}", rank = 1 } } }), expect = "clean" },
-  { name = "is silent without communication, whatever the options say", trace = ranks({}, { ranges = { { 0, 9000, "step {n}" } }, ops = { { 20, 9950, kernel = gemm } } }), options = { note_share = 0 }, expect = "clean" },
-  { name = "is silent about nothing, whatever the options say", trace = ranks { 8500, 8500 }, options = { share = 0, note_share = 0, persistent = 0 }, expect = "clean" },
+  {
+    name = "is silent when the others compute while they wait",
+    trace = ranks({ 7000, 8500 }, {
+      ops = {
+        { 20, 9400, kernel = gemm },
+        { 7000, 9500, kernel = reduce, stream = 8 },
+        { 9500, 9950, kernel = gemm },
+        { 20, 8500, kernel = gemm, rank = 1 },
+        { 8500, 9500, kernel = reduce, stream = 8, rank = 1 },
+        { 9500, 9950, kernel = gemm, rank = 1 },
+      },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about the root of a broadcast, which does not wait",
+    trace = ranks({ 0, 0 }, {
+      ops = {
+        { 20, 5000, kernel = gemm },
+        { 5000, 5100, kernel = "ncclDevKernel_Broadcast_RING_LL", stream = 8 },
+        { 5100, 8000, kernel = gemm },
+        { 8000, 8500, kernel = reduce, stream = 8 },
+        { 8500, 9950, kernel = gemm },
+        { 20, 7000, kernel = gemm, rank = 1 },
+        { 7000, 7100, kernel = "ncclDevKernel_Broadcast_RING_LL", stream = 8, rank = 1 },
+        { 7100, 8000, kernel = gemm, rank = 1 },
+        { 8000, 8500, kernel = reduce, stream = 8, rank = 1 },
+        { 8500, 9950, kernel = gemm, rank = 1 },
+      },
+      ranges = { { 0, 9000, "step {n}" }, { 0, 9000, "step {n}", rank = 1 } },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent without communication, whatever the options say",
+    trace = ranks(
+      {},
+      { ranges = { { 0, 9000, "step {n}" } }, ops = { { 20, 9950, kernel = gemm } } }
+    ),
+    options = { note_share = 0 },
+    expect = "clean",
+  },
+  {
+    name = "is silent about nothing, whatever the options say",
+    trace = ranks { 8500, 8500 },
+    options = { share = 0, note_share = 0, persistent = 0 },
+    expect = "clean",
+  },
 
   { name = "needs more than one rank", trace = ranks { 7000 }, expect = "not checked" },
-  { name = "needs collectives that match", trace = ranks({ 0, 0 }, { ops = {
-      { 20, 7000, kernel = gemm }, { 7000, 9500, kernel = "ncclDevKernel_SendRecv" }, { 9500, 9950, kernel = gemm },
-      { 20, 9000, kernel = gemm, rank = 1 }, { 9000, 9500, kernel = "ncclDevKernel_SendRecv", rank = 1 }, { 9500, 9950, kernel = gemm, rank = 1 } } }), expect = "not checked" },
-  { name = "needs kernels", trace = ranks({ 7000, 8500 }, { not_collected = { "kernels" } }), expect = "not checked" },
+  {
+    name = "needs collectives that match",
+    trace = ranks({ 0, 0 }, {
+      ops = {
+        { 20, 7000, kernel = gemm },
+        { 7000, 9500, kernel = "ncclDevKernel_SendRecv" },
+        { 9500, 9950, kernel = gemm },
+        { 20, 9000, kernel = gemm, rank = 1 },
+        { 9000, 9500, kernel = "ncclDevKernel_SendRecv", rank = 1 },
+        { 9500, 9950, kernel = gemm, rank = 1 },
+      },
+    }),
+    expect = "not checked",
+  },
+  {
+    name = "needs kernels",
+    trace = ranks({ 7000, 8500 }, { not_collected = { "kernels" } }),
+    expect = "not checked",
+  },
 
   { name = "ddp: ranks wait 0.3 % for each other", fixture = "ddp", expect = "clean" },
   { name = "good: one GPU, no collectives", fixture = "good", expect = "clean" },
   { name = "starved", fixture = "starved", expect = "clean" },
   { name = "offload", fixture = "offload", expect = "clean" },
-  { name = "ddp-straggler", fixture = "ddp-straggler", expect = { { severity = "error", subject = "device 1", title = "The rank on GPU 1 is * ms late each * (it sleeps in clock_nanosleep)", message = "*waits for GPU 1*longer in 'clock_nanosleep' than the others.", worth = { 0.5, 0.6 } } } },
+  {
+    name = "ddp-straggler",
+    fixture = "ddp-straggler",
+    expect = {
+      {
+        severity = "error",
+        subject = "device 1",
+        title = "The rank on GPU 1 is * ms late each * (it sleeps in clock_nanosleep)",
+        message = "*waits for GPU 1*longer in 'clock_nanosleep' than the others.",
+        worth = { 0.5, 0.6 },
+      },
+    },
+  },
 }

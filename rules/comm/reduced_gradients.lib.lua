@@ -7,7 +7,8 @@
 -- two phases separates steps of the program, not micro-batches.
 --
 -- Returns `phases`, the usual number in a step; as selections `early`, the reductions of all phases
--- but the last, `last`, those of the last, and `copies`, which moved the data of the early ones into
+-- but the last, `last`, those of the last, and `copies`, which moved the data of the early ones
+-- into
 -- buffers and back; and `bytes`, how much the early ones reduce (0 if the report does not say).
 local step, lane = { "device", "step" }, { "device", "step", "stream", "name" }
 local same = { "device", "step", "name", "message_bytes", "blocks" }
@@ -21,7 +22,10 @@ local constants = {
 -- sizes, about as many bytes.
 local function move(copies, reductions)
   if copies:count() < reductions:count() then return false end
-  local unsized = reductions:keep({ "message_bytes" }, function(r) return r.message_bytes == 0 end)
+  local unsized = reductions:keep(
+    { "message_bytes" },
+    function(r) return r.message_bytes == 0 end
+  )
   local reduced, copied = reductions:sum "message_bytes", copies:sum "bytes"
   return unsized:count() > 0
     or copied > constants.least_moved * reduced and copied < constants.most_moved * reduced
@@ -49,15 +53,16 @@ return function(trace)
     end
   end
 
-  local copies = trace:match { { of = trace:ops { direction = "d2d" }, least = 2 } }[1]:phases(begins)
+  local copies =
+    trace:match { { of = trace:ops { direction = "d2d" }, least = 2 } }[1]:phases(begins)
   local found = { phases = 0, early = none, last = none, copies = none }
-  local function steps_with(phase)
-    return phase and trace:steps():containing(phase):count() or 0
-  end
+  local function steps_with(phase) return phase and trace:steps():containing(phase):count() or 0 end
   local most = trace:steps():count() - steps_with(phases[1])
   for i, phase in ipairs(phases) do
     local count = steps_with(phase) - steps_with(phases[i + 1])
-    if count > most then found.phases, most = i, count end
+    if count > most then
+      found.phases, most = i, count
+    end
     local alike = phase:minus(phase:alike(odd, step))
     local early = phases[i + 1] and alike:alike(phases[i + 1], step) or none
     found.early = found.early:plus(early)

@@ -1,7 +1,8 @@
 -- For messages and collectives whose members are all in the report, by device: how long those of a
 -- selection waited, with no compute at the same time, until the last member arrived.
 --
--- Returns a list of { device, wait_ns, together, rows }. `together`: how many devices meet each other,
+-- Returns a list of { device, wait_ns, together, rows }. `together`: how many devices meet each
+-- other,
 -- directly or through others.
 local meeting = { "meeting" }
 

@@ -5,18 +5,55 @@ return {
   since = "0.2",
   needs = { "kernels" },
   options = {
-    share = { default = 0.3, unit = "fraction", doc = "Share of a token's time in matrix products that read weights for few rows, from which fewer bytes are the way to go: 8-bit weights then save a tenth of it or more." },
-    bandwidth = { default = 0.5, unit = "fraction", doc = "What these products read per second, as a share of what the memory carries in practice (device.memory_bytes_per_s), from which bandwidth limits them. Below that they are too small for the GPU or wait for launches, and fewer bytes change little." },
-    rows = { default = 64, unit = "count", doc = "Rows (requests) up to which memory bandwidth limits a product. With r rows and 16-bit weights it does r operations per byte, and an H200 does 195 in the time of a byte (schemas/gpus.toml, as attained): this is a third of that." },
-    launch_share = { default = 0.2, unit = "fraction", doc = "Idle time while the host launches, as a share of a token's time, from which launch-bound comes first." },
+    share = {
+      default = 0.3,
+      unit = "fraction",
+      doc = "Share of a token's time in matrix products that read weights for few rows, from \z
+        which fewer bytes are the way to go: 8-bit weights then save a tenth of it or more.",
+    },
+    bandwidth = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "What these products read per second, as a share of what the memory carries in \z
+        practice (device.memory_bytes_per_s), from which bandwidth limits them. Below that they \z
+        are too small for the GPU or wait for launches, and fewer bytes change little.",
+    },
+    rows = {
+      default = 64,
+      unit = "count",
+      doc = "Rows (requests) up to which memory bandwidth limits a product. With r rows and \z
+        16-bit weights it does r operations per byte, and an H200 does 195 in the time of a byte \z
+        (schemas/gpus.toml, as attained): this is a third of that.",
+    },
+    launch_share = {
+      default = 0.2,
+      unit = "fraction",
+      doc = "Idle time while the host launches, as a share of a token's time, from which \z
+        launch-bound comes first.",
+    },
   },
   factors = {
-    in_8_bits = { by = 0.6, least = 0.5, most = 0.85, doc = "Time of products that read 8-bit weights, relative to 16-bit ones.", source = "Half of the bytes at least; scales have to be read and weights expanded as well, so that the time is not always halved. Chosen between." },
+    in_8_bits = {
+      by = 0.6,
+      least = 0.5,
+      most = 0.85,
+      doc = "Time of products that read 8-bit weights, relative to 16-bit ones.",
+      source = "Half of the bytes at least; scales have to be read and weights expanded as well, \z
+        so that the time is not always halved. Chosen between.",
+    },
   },
   messages = {
-    shapes = "Matrix products of {rows:one row|at most # rows} take {time:lost} of {each_step} ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer bytes do.",
-    sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: weights are read at the memory's full rate. Faster products do not help, fewer bytes do.",
-    graphs = "CUDA graphs take {time:lost} of {each_step} ({share:fraction}), and this GPU's memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in them. How much of that is weights and how much the KV cache is unknown, because graphs were traced as a whole.",
+    shapes = "Matrix products of {rows:one row|at most # rows} take {time:lost} of {each_step} \z
+      ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: \z
+      {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer \z
+      bytes do.",
+    sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's \z
+      memory was sampled as busy {of_memory:fraction} of the time: weights are read at the \z
+      memory's full rate. Faster products do not help, fewer bytes do.",
+    graphs = "CUDA graphs take {time:lost} of {each_step} ({share:fraction}), and this GPU's \z
+      memory was sampled as busy {of_memory:fraction} of the time: memory limits what runs in \z
+      them. How much of that is weights and how much the KV cache is unknown, because graphs were \z
+      traced as a whole.",
   },
   headlines = {
     shapes = "Each token reads {bytes:bytes} of weights and does little with them",
@@ -24,35 +61,62 @@ return {
     graphs = "Memory bandwidth limits each token",
   },
   doc = {
-    what = "For a program that generates tokens: adds up what its matrix products read, by the shapes that operators carry (`record_shapes`), or takes the sampled memory activity, and compares it with what the memory carries. If CUDA graphs were traced as a whole, samples show that memory limits them, but not how much of that is weights. If the host cannot launch fast enough, launch-bound says so and this rule is silent.",
-    why = "A token of one request reads every weight once and multiplies it with one row. The tensor cores wait for memory; a batch of requests would share each read.",
-    fix = "Decode more requests at once (continuous batching), which costs nothing until the products become compute-bound. For the latency of one request: weights in FP8, INT8 or INT4, which halve or quarter the bytes, or speculative decoding, which checks several tokens in one pass.",
-    wrong = "Quantized weights change the model's output, if only slightly. Attention over a long context reads the KV cache, which quantized weights do not shrink. No shipped recording triggers this rule yet.",
+    what = "For a program that generates tokens: adds up what its matrix products read, by the \z
+      shapes that operators carry (`record_shapes`), or takes the sampled memory activity, and \z
+      compares it with what the memory carries. If CUDA graphs were traced as a whole, samples \z
+      show that memory limits them, but not how much of that is weights. If the host cannot \z
+      launch fast enough, launch-bound says so and this rule is silent.",
+    why = "A token of one request reads every weight once and multiplies it with one row. The \z
+      tensor cores wait for memory; a batch of requests would share each read.",
+    fix = "Decode more requests at once (continuous batching), which costs nothing until the \z
+      products become compute-bound. For the latency of one request: weights in FP8, INT8 or \z
+      INT4, which halve or quarter the bytes, or speculative decoding, which checks several \z
+      tokens in one pass.",
+    wrong = "Quantized weights change the model's output, if only slightly. Attention over a long \z
+      context reads the KV cache, which quantized weights do not shrink. No shipped recording \z
+      triggers this rule yet.",
   },
   advice = {
     {
-      vllm = "Decode more requests at once: a larger `--max-num-seqs`, and `--gpu-memory-utilization` for the KV cache that they need; `--kv-cache-dtype fp8` halves that.",
-      sglang = "Decode more requests at once: a larger `--max-running-requests`, and `--mem-fraction-static` for the KV cache that they need; `--kv-cache-dtype fp8_e4m3` halves that.",
-      tensorrt_llm = "Decode more requests at once: a larger `max_batch_size`; `kv_cache_config` with dtype fp8 halves the KV cache that they need.",
-      transformers = "Decode several requests in one `generate()`: a batch with left padding. Or serve the model with an engine that batches requests as they come (continuous batching).",
-      pytorch = "Decode several requests at once: each read of the weights then serves all of them.",
+      vllm = "Decode more requests at once: a larger `--max-num-seqs`, and \z
+        `--gpu-memory-utilization` for the KV cache that they need; `--kv-cache-dtype fp8` halves \z
+        that.",
+      sglang = "Decode more requests at once: a larger `--max-running-requests`, and \z
+        `--mem-fraction-static` for the KV cache that they need; `--kv-cache-dtype fp8_e4m3` \z
+        halves that.",
+      tensorrt_llm = "Decode more requests at once: a larger `max_batch_size`; `kv_cache_config` \z
+        with dtype fp8 halves the KV cache that they need.",
+      transformers = "Decode several requests in one `generate()`: a batch with left padding. Or \z
+        serve the model with an engine that batches requests as they come (continuous batching).",
+      pytorch = "Decode several requests at once: each read of the weights then serves all of \z
+        them.",
       cuda = "Decode several requests at once: each read of the weights then serves all of them.",
     },
     {
       unless = "quantized",
-      vllm = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-      sglang = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 on), or a checkpoint in AWQ or GPTQ.",
-      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ (ModelOpt; `quant_config` if weights are quantized when they are loaded).",
-      transformers = "For the latency of one request: weights in 8 or 4 bits (`quantization_config`: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
-      pytorch = "For the latency of one request: weights in 8 or 4 bits (`torchao.quantize_` with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
+      vllm = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 \z
+        on), or a checkpoint in AWQ or GPTQ.",
+      sglang = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 \z
+        on), or a checkpoint in AWQ or GPTQ.",
+      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ \z
+        (ModelOpt; `quant_config` if weights are quantized when they are loaded).",
+      transformers = "For the latency of one request: weights in 8 or 4 bits \z
+        (`quantization_config`: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
+      pytorch = "For the latency of one request: weights in 8 or 4 bits (`torchao.quantize_` with \z
+        Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
       cuda = "For the latency of one request: weights in 8 or 4 bits, expanded inside the product.",
     },
     {
-      vllm = "Or speculative decoding (`--speculative-config`): several tokens for one pass over the weights.",
-      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`): several tokens for one pass over the weights.",
-      tensorrt_llm = "Or speculative decoding (`speculative_config`: Eagle3, MTP or NGram): several tokens for one pass over the weights.",
-      transformers = "Or `generate(assistant_model=...)`: several tokens for one pass over the weights.",
-      cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over the weights checks them.",
+      vllm = "Or speculative decoding (`--speculative-config`): several tokens for one pass over \z
+        the weights.",
+      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`): several tokens for one \z
+        pass over the weights.",
+      tensorrt_llm = "Or speculative decoding (`speculative_config`: Eagle3, MTP or NGram): \z
+        several tokens for one pass over the weights.",
+      transformers = "Or `generate(assistant_model=...)`: several tokens for one pass over the \z
+        weights.",
+      cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over \z
+        the weights checks them.",
     },
   },
   evaluate = function(trace, options, factors)
@@ -60,19 +124,36 @@ return {
     local whole = not trace:available "graph_nodes"
     local active = trace:available "samples" and trace:fact "samples.dram_active_fraction"
     if whole and not active then
-      return nil, "CUDA graphs were traced as a whole, so the matrix products inside them are unknown, and memory activity was not sampled",
-        trace:words { nsys = "`--cuda-graph-trace=node --gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
+      return nil,
+        "CUDA graphs were traced as a whole, so the matrix products inside them are unknown, and \z
+          memory activity was not sampled",
+        trace:words {
+          nsys = "`--cuda-graph-trace=node --gpu-metrics-devices=all`",
+          torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs",
+        }
     end
-    if not trace:is "tokens" and trace:fact "unit.name" ~= "token" then return nil, "nothing shows that tokens are generated", "" end
+    if not trace:is "tokens" and trace:fact "unit.name" ~= "token" then
+      return nil, "nothing shows that tokens are generated", ""
+    end
     local memory = trace:fact "device.memory_bytes_per_s"
-    if not memory then return nil, "neither the report nor schemas/gpus.toml gives the bandwidth of this GPU's memory", "" end
+    if not memory then
+      return nil,
+        "neither the report nor schemas/gpus.toml gives the bandwidth of this GPU's memory",
+        ""
+    end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    if trace:idle { cause = { "launch", "launch_latency" } }:union_ns() >= options.launch_share * total then return {} end
+    if
+      trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
+      >= options.launch_share * total
+    then
+      return {}
+    end
     local products = trace:ops { class = { "gemm_*", "gemv" } }
     if whole then products = trace:ops { kind = "graph" } end
     if products:count() == 0 then return nil, "no matrix multiplication ran", "" end
 
-    -- Of [m, k] x [k, n] the larger factor holds the weights, and the short side of the result is the number of rows.
+    -- Of [m, k] x [k, n] the larger factor holds the weights, and the short side of the result is
+    -- the number of rows.
     local reading, bytes, known_ns, rows = products:minus(products), 0, 0, 0
     local quantized = false
     for _, product in ipairs(products:products()) do
@@ -80,7 +161,8 @@ return {
       local short = math.min(product.m, product.n)
       if short <= options.rows then
         reading = reading:plus(product.rows)
-        bytes = bytes + product.count * product.element_bytes * product.k * math.max(product.m, product.n)
+        bytes = bytes
+          + product.count * product.element_bytes * product.k * math.max(product.m, product.n)
         rows = math.max(rows, short)
         if product.element_bytes < 2 then quantized = true end
       end
@@ -95,29 +177,59 @@ return {
     else
       -- Graphs and reports of Nsight Systems hold no shapes; memory activity may have been sampled.
       if not active then
-        return nil, "no operator carries the shapes of the matrix products, and memory activity was not sampled",
-          trace:words { nsys = "`--gpu-metrics-devices=all`", torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs" }
+        return nil,
+          "no operator carries the shapes of the matrix products, and memory activity was not \z
+            sampled",
+          trace:words {
+            nsys = "`--gpu-metrics-devices=all`",
+            torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs",
+          }
       end
       message, reading, time, of_memory = "sampled", products, products:own_ns(), active
     end
     local share = time / total
     if share < options.share or of_memory < options.bandwidth then return {} end
-    quantized = quantized or products:where { name = { "*marlin*", "*awq*", "*gptq*", "*int8*", "*int4*", "*fp8*" } }:count() > 0
+    quantized = quantized
+      or products
+          :where { name = { "*marlin*", "*awq*", "*gptq*", "*int8*", "*int4*", "*fp8*" } }
+          :count()
+        > 0
 
-    return { {
-      subject = "weights",
-      message = message,
-      data = { rows = math.floor(rows), time = time / steps, share = share, bytes = bytes / steps, rate = of_memory * memory, of_memory = of_memory },
-      about = not whole,
-      -- At most all bytes are weights, and half of those can be saved.
-      recoverable_ns = not quantized and (1 - (whole and factors.in_8_bits.least or factors.in_8_bits.by)) * time or 0,
-      change = not quantized and not whole and { { scale = reading, factor = factors.in_8_bits } } or nil,
-      uncertain = "how close products of 8-bit weights come to the memory's rate depends on their kernels",
-      at_most = (quantized or whole) and "note" or "warning",
-      confidence = message == "shapes" and "high" or whole and "low" or "medium",
-      metrics = { { name = "weights read, as a share of memory bandwidth", value = of_memory, unit = "fraction", threshold = options.bandwidth } },
-      evidence = reading:evidence { most = 3 },
-      seen = { quantized = quantized },
-    } }
+    return {
+      {
+        subject = "weights",
+        message = message,
+        data = {
+          rows = math.floor(rows),
+          time = time / steps,
+          share = share,
+          bytes = bytes / steps,
+          rate = of_memory * memory,
+          of_memory = of_memory,
+        },
+        about = not whole,
+        -- At most all bytes are weights, and half of those can be saved.
+        recoverable_ns = not quantized
+            and (1 - (whole and factors.in_8_bits.least or factors.in_8_bits.by)) * time
+          or 0,
+        change = not quantized and not whole and {
+          { scale = reading, factor = factors.in_8_bits },
+        } or nil,
+        uncertain = "how close products of 8-bit weights come to the memory's rate depends on \z
+          their kernels",
+        at_most = (quantized or whole) and "note" or "warning",
+        confidence = message == "shapes" and "high" or whole and "low" or "medium",
+        metrics = {
+          {
+            name = "weights read, as a share of memory bandwidth",
+            value = of_memory,
+            unit = "fraction",
+            threshold = options.bandwidth,
+          },
+        },
+        evidence = reading:evidence { most = 3 },
+        seen = { quantized = quantized },
+      },
+    }
   end,
 }

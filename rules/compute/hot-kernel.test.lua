@@ -1,13 +1,29 @@
--- Six iterations of 10 ms in which `hot` runs for `time` us, launched as `more` says, and a library's kernel for the rest.
+-- Six iterations of 10 ms in which `hot` runs for `time` us, launched as `more` says, and a
+-- library's kernel for the rest.
 local hot = "void solver::relax<float>(float *, const float *, int)"
 local function steps(time, more)
   local op = { 20, 20 + time, kernel = hot, blocks = 60000, threads = 256, registers = 32 }
-  for key, value in pairs(more or {}) do op[key] = value end
-  return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } },
-    ops = { op, { 20 + time, 10000, kernel = "void cub::DeviceReduceKernel<int>(int)", launched = { 10, 15 } } } }
+  for key, value in pairs(more or {}) do
+    op[key] = value
+  end
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9990, "step {n}" } },
+    ops = {
+      op,
+      {
+        20 + time,
+        10000,
+        kernel = "void cub::DeviceReduceKernel<int>(int)",
+        launched = { 10, 15 },
+      },
+    },
+  }
 end
 local function with(trace, fields)
-  for key, value in pairs(fields) do trace[key] = value end
+  for key, value in pairs(fields) do
+    trace[key] = value
+  end
   return trace
 end
 -- Thirty launches of one grid, a third of which takes 40 us, the others `long`.
@@ -21,34 +37,193 @@ local function shrinking(long, blocks)
 end
 
 return {
-  { name = "fires on blocks of half a warp", trace = steps(9000, { threads = 16, blocks = 60000, registers = 16 }),
-    expect = { { severity = "error", subject = "relax", message = "'void solver::relax<float>(float *, const float *, int)' takes 9.00 ms of each 10.0 ms step (90 %)*60000 blocks of 16 threads (16 registers a thread, 0 bytes of shared memory a block: 50 % of an SM's warps, by its blocks): a warp has 32 lanes, of which 50 % have no thread.*", advice = "Launch blocks of 128 or 256*", worth = { 0.44, 0.46 } } } },
-  { name = "fires on blocks of which an SM holds too few", trace = with(steps(9000, { threads = 32, registers = 16 }), { device = { name = "NVIDIA GeForce RTX 3090", compute = 8.6, sm_count = 82, memory_gib = 24 } }),
-    expect = { { severity = "error", message = "*an SM holds at most 16 blocks, and such small ones fill 33 % of its warps.*", worth = { 0.59, 0.61 } } } },
-  { name = "fires on a last wave that is nearly empty", trace = steps(9000, { blocks = 132 * 8 + 60, threads = 256 }),
-    expect = { { severity = "error", message = "*the GPU holds 1056 of them at once, so the last wave leaves 94 % of it empty.*", advice = "Cut the work into a multiple of 1056 blocks*", worth = { 0.42, 0.43 } } } },
-  { name = "fires on a grid that stays while the work shrinks", trace = shrinking(400, 20000), expect = { { severity = "warning", message = "*with the same grid, a tenth of its launches takes 40.0 us or less and a tenth 400.0 us or more*", advice = "Launch only as many blocks as there is work*", worth = { 0.09, 0.19 } } } },
-  { name = "is a note where the work stays", trace = shrinking(100, 20000), expect = { { severity = "note" } } },
-  { name = "is a note where few blocks loop over all of it", trace = shrinking(400, 1056), expect = { { severity = "note" } } },
-  { name = "is a note where the launch is sound", trace = steps(9000), expect = { { severity = "note", message = "*which suits the device*", advice = "Ask Nsight Compute what bounds it: ncu --kernel-name relax *" } } },
-  { name = "is a note where registers limit it: that may be meant so", trace = steps(9000, { registers = 255 }), expect = { { severity = "note", message = "*(255 registers a thread, 0 bytes of shared memory a block: 12 % of an SM's warps, by its registers)*" } } },
-  { name = "is a note where memory is busy", trace = with(steps(9000, { threads = 48 }), { samples = { { 500, "DRAM Read Bandwidth [Throughput %]", 50 }, { 500, "DRAM Write Bandwidth [Throughput %]", 40 } } }),
-    expect = { { severity = "note", message = "*Memory was sampled as busy 90 % of the time.", advice = "Ask Nsight Compute*" } } },
-  { name = "goes by the window without steps", trace = { ops = { { 20, 9000, kernel = hot, blocks = 60000, threads = 16 } } }, expect = { { severity = "error" } } },
+  {
+    name = "fires on blocks of half a warp",
+    trace = steps(9000, { threads = 16, blocks = 60000, registers = 16 }),
+    expect = {
+      {
+        severity = "error",
+        subject = "relax",
+        message = "'void solver::relax<float>(float *, const float *, int)' takes 9.00 ms of each \z
+          10.0 ms step (90 %)*60000 blocks of 16 threads (16 registers a thread, 0 bytes of \z
+          shared memory a block: 50 % of an SM's warps, by its blocks): a warp has 32 lanes, of \z
+          which 50 % have no thread.*",
+        advice = "Launch blocks of 128 or 256*",
+        worth = { 0.44, 0.46 },
+      },
+    },
+  },
+  {
+    name = "fires on blocks of which an SM holds too few",
+    trace = with(steps(9000, { threads = 32, registers = 16 }), {
+      device = {
+        name = "NVIDIA GeForce RTX 3090",
+        compute = 8.6,
+        sm_count = 82,
+        memory_gib = 24,
+      },
+    }),
+    expect = {
+      {
+        severity = "error",
+        message = "*an SM holds at most 16 blocks, and such small ones fill 33 % of its warps.*",
+        worth = { 0.59, 0.61 },
+      },
+    },
+  },
+  {
+    name = "fires on a last wave that is nearly empty",
+    trace = steps(9000, { blocks = 132 * 8 + 60, threads = 256 }),
+    expect = {
+      {
+        severity = "error",
+        message = "*the GPU holds 1056 of them at once, so the last wave leaves 94 % of it empty.*",
+        advice = "Cut the work into a multiple of 1056 blocks*",
+        worth = { 0.42, 0.43 },
+      },
+    },
+  },
+  {
+    name = "fires on a grid that stays while the work shrinks",
+    trace = shrinking(400, 20000),
+    expect = {
+      {
+        severity = "warning",
+        message = "*with the same grid, a tenth of its launches takes 40.0 us or less and a tenth \z
+          400.0 us or more*",
+        advice = "Launch only as many blocks as there is work*",
+        worth = { 0.09, 0.19 },
+      },
+    },
+  },
+  {
+    name = "is a note where the work stays",
+    trace = shrinking(100, 20000),
+    expect = { { severity = "note" } },
+  },
+  {
+    name = "is a note where few blocks loop over all of it",
+    trace = shrinking(400, 1056),
+    expect = { { severity = "note" } },
+  },
+  {
+    name = "is a note where the launch is sound",
+    trace = steps(9000),
+    expect = {
+      {
+        severity = "note",
+        message = "*which suits the device*",
+        advice = "Ask Nsight Compute what bounds it: ncu --kernel-name relax *",
+      },
+    },
+  },
+  {
+    name = "is a note where registers limit it: that may be meant so",
+    trace = steps(9000, { registers = 255 }),
+    expect = {
+      {
+        severity = "note",
+        message = "*(255 registers a thread, 0 bytes of shared memory a block: 12 % of an SM's \z
+          warps, by its registers)*",
+      },
+    },
+  },
+  {
+    name = "is a note where memory is busy",
+    trace = with(steps(9000, { threads = 48 }), {
+      samples = {
+        { 500, "DRAM Read Bandwidth [Throughput %]", 50 },
+        { 500, "DRAM Write Bandwidth [Throughput %]", 40 },
+      },
+    }),
+    expect = {
+      {
+        severity = "note",
+        message = "*Memory was sampled as busy 90 % of the time.",
+        advice = "Ask Nsight Compute*",
+      },
+    },
+  },
+  {
+    name = "goes by the window without steps",
+    trace = { ops = { { 20, 9000, kernel = hot, blocks = 60000, threads = 16 } } },
+    expect = { { severity = "error" } },
+  },
 
-  { name = "is silent where it is one of several", trace = steps(4500, { threads = 16 }), expect = "clean" },
-  { name = "is silent about a library's kernel", trace = steps(9000, { kernel = "void at::native::elementwise_kernel<128, 4, float>(int, float)", threads = 16 }), expect = "clean" },
-  { name = "is silent about cuBLAS", trace = steps(9000, { kernel = "ampere_sgemm_128x64_nn", threads = 16 }), expect = "clean" },
-  { name = "is silent about cuFFT", trace = steps(9000, { kernel = "void regular_fft<1024u, EPT<8u>, 32u>(kernel_arguments_t<unsigned int>)", threads = 16 }), expect = "clean" },
-  { name = "is silent about compiled code", trace = steps(9000, { kernel = "triton_poi_fused_add_0", threads = 16 }), expect = "clean" },
-  { name = "is silent about collectives", trace = steps(9000, { kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", threads = 16 }), expect = "clean" },
-  { name = "leaves a grid that is too small to low-sm-fill", trace = steps(9000, { blocks = 1, threads = 1 }), expect = "clean" },
-  { name = "is silent where the kernel waits for pages of unified memory", trace = with(steps(9000, { threads = 16 }), { gpu_faults = { { 20, 9000, address = 0 } } }), expect = "clean" },
-  { name = "is silent where the GPU hardly computes", trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, ops = { { 20, 1000, kernel = hot, threads = 16 } } }, expect = "clean" },
+  {
+    name = "is silent where it is one of several",
+    trace = steps(4500, { threads = 16 }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about a library's kernel",
+    trace = steps(9000, {
+      kernel = "void at::native::elementwise_kernel<128, 4, float>(int, float)",
+      threads = 16,
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about cuBLAS",
+    trace = steps(9000, { kernel = "ampere_sgemm_128x64_nn", threads = 16 }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about cuFFT",
+    trace = steps(9000, {
+      kernel = "void regular_fft<1024u, EPT<8u>, 32u>(kernel_arguments_t<unsigned int>)",
+      threads = 16,
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about compiled code",
+    trace = steps(9000, { kernel = "triton_poi_fused_add_0", threads = 16 }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about collectives",
+    trace = steps(9000, {
+      kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+      threads = 16,
+    }),
+    expect = "clean",
+  },
+  {
+    name = "leaves a grid that is too small to low-sm-fill",
+    trace = steps(9000, { blocks = 1, threads = 1 }),
+    expect = "clean",
+  },
+  {
+    name = "is silent where the kernel waits for pages of unified memory",
+    trace = with(steps(9000, { threads = 16 }), { gpu_faults = { { 20, 9000, address = 0 } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent where the GPU hardly computes",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9990, "step {n}" } },
+      ops = { { 20, 1000, kernel = hot, threads = 16 } },
+    },
+    expect = "clean",
+  },
 
-  { name = "needs kernels", trace = with(steps(9000), { not_collected = { "kernels" } }), expect = "not checked" },
-  { name = "needs a kernel", trace = { ops = { { 20, 9000, copy = "h2d", bytes = 1e9 } } }, expect = "not checked" },
-  { name = "needs what graphs hold", trace = { ops = { { 20, 9000, graph = true } } }, expect = "not checked" },
+  {
+    name = "needs kernels",
+    trace = with(steps(9000), { not_collected = { "kernels" } }),
+    expect = "not checked",
+  },
+  {
+    name = "needs a kernel",
+    trace = { ops = { { 20, 9000, copy = "h2d", bytes = 1e9 } } },
+    expect = "not checked",
+  },
+  {
+    name = "needs what graphs hold",
+    trace = { ops = { { 20, 9000, graph = true } } },
+    expect = "not checked",
+  },
 
   { name = "good", fixture = "good", expect = "clean" },
   { name = "compile", fixture = "compile", expect = "clean" },

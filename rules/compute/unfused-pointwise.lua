@@ -5,127 +5,312 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: runs of elementwise kernels and reductions. Compiled, the same model has 3 %." },
-    note_share = { default = 0.05, unit = "fraction", doc = "From this share of the step it is a note." },
-    least = { default = 3, unit = "count", doc = "Kernels in an uninterrupted run on one stream, at least. Fusing two saves little." },
-    least_gates = { default = 0.05, unit = "fraction", doc = "Share of the step that an MLP's activation and gate take if they are apart, with a matrix product between them, from which they count as well: the multiplication then computes the activation." },
-    loop = { default = 50, unit = "count", doc = "A run of this many is an optimizer's loop and belongs to another rule." },
-    fewer_in_mlp = { default = 1, unit = "count", doc = "How many fewer are enough between the matrix products of an MLP: its activation and gate are two." },
-    most_backward = { default = 28, unit = "count", doc = "Kernels on either side of the middle of attention's backward, at most: twice as many as unfused-softmax allows forward." },
-    named_share = { default = 0.1, unit = "fraction", doc = "Share of the runs' time that an MLP, or dropout and residual, take, from which the message names them. Chosen." },
-    mlp_share = { default = 1 / 3, unit = "fraction", doc = "Share of the runs' time that an MLP takes, from which the advice has something for it alone. Chosen." },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Reported from this share of the step: runs of elementwise kernels and reductions. \z
+        Compiled, the same model has 3 %.",
+    },
+    note_share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "From this share of the step it is a note.",
+    },
+    least = {
+      default = 3,
+      unit = "count",
+      doc = "Kernels in an uninterrupted run on one stream, at least. Fusing two saves little.",
+    },
+    least_gates = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Share of the step that an MLP's activation and gate take if they are apart, with a \z
+        matrix product between them, from which they count as well: the multiplication then \z
+        computes the activation.",
+    },
+    loop = {
+      default = 50,
+      unit = "count",
+      doc = "A run of this many is an optimizer's loop and belongs to another rule.",
+    },
+    fewer_in_mlp = {
+      default = 1,
+      unit = "count",
+      doc = "How many fewer are enough between the matrix products of an MLP: its activation and \z
+        gate are two.",
+    },
+    most_backward = {
+      default = 28,
+      unit = "count",
+      doc = "Kernels on either side of the middle of attention's backward, at most: twice as many \z
+        as unfused-softmax allows forward.",
+    },
+    named_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of the runs' time that an MLP, or dropout and residual, take, from which the \z
+        message names them. Chosen.",
+    },
+    mlp_share = {
+      default = 1 / 3,
+      unit = "fraction",
+      doc = "Share of the runs' time that an MLP takes, from which the advice has something for \z
+        it alone. Chosen.",
+    },
   },
   factors = {
-    compiled = { by = 1, least = 0.7, most = 2, doc = "Time of a fused run, relative to its longest kernel.", source = "Chosen: fused, each tensor is read and written once, as by the longest kernel; it reads more inputs than that, and what a compiler fuses is unknown." },
+    compiled = {
+      by = 1,
+      least = 0.7,
+      most = 2,
+      doc = "Time of a fused run, relative to its longest kernel.",
+      source = "Chosen: fused, each tensor is read and written once, as by the longest kernel; it \z
+        reads more inputs than that, and what a compiler fuses is unknown.",
+    },
   },
   messages = {
-    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row ({kernels:# kernel|# kernels}) {runs:takes|take} {time:lost} of {each_step} ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in all.{patterns}",
+    runs = "{runs:# run|# runs} {a_step} of elementwise kernels and reductions in a row \z
+      ({kernels:# kernel|# kernels}) {runs:takes|take} {time:lost} of {each_step} \z
+      ({share:fraction}). Fused, a run takes about as long as its longest kernel: {longest:ns} in \z
+      all.{patterns}",
   },
   headlines = {
     runs = "{kernels:# elementwise kernel runs|# elementwise kernels run} unfused {a_step}",
   },
   doc = {
-    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are enough between the matrix products of an MLP (activation and gate), which may also be apart. Dropout and residual right before a norm that is one kernel are fused with it. Attention and normalizations that run as separate kernels, and an optimizer's loop, belong to other rules; the predicted step is that of `torch.compile`, which fuses norms as well.",
-    why = "Each such kernel reads its input from memory and writes its result back; fused, a whole run reads and writes once. They keep the GPU busy and compute next to nothing.",
-    fix = "`torch.compile(model)` fuses runs by itself. By hand: Liger's kernels (SwiGLU, rotary embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's `--bias-gelu-fusion`, `--bias-swiglu-fusion`, `--bias-dropout-fusion` and its fused rotary embedding.",
-    wrong = "Neighbors in a run need not work on the same data: those do not fuse, and the estimate is too high by them. Casts in a row (separate weights under autocast), scans, and rolls, which read their neighbors, are left out. `torch.compile` may choose other kernels for the rest as well.",
+    what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are \z
+      enough between the matrix products of an MLP (activation and gate), which may also be \z
+      apart. Dropout and residual right before a norm that is one kernel are fused with it. \z
+      Attention and normalizations that run as separate kernels, and an optimizer's loop, belong \z
+      to other rules; the predicted step is that of `torch.compile`, which fuses norms as well.",
+    why = "Each such kernel reads its input from memory and writes its result back; fused, a \z
+      whole run reads and writes once. They keep the GPU busy and compute next to nothing.",
+    fix = "`torch.compile(model)` fuses runs by itself. By hand: Liger's kernels (SwiGLU, rotary \z
+      embedding, cross-entropy), apex's and Transformer Engine's fused layers, Megatron's \z
+      `--bias-gelu-fusion`, `--bias-swiglu-fusion`, `--bias-dropout-fusion` and its fused rotary \z
+      embedding.",
+    wrong = "Neighbors in a run need not work on the same data: those do not fuse, and the \z
+      estimate is too high by them. Casts in a row (separate weights under autocast), scans, and \z
+      rolls, which read their neighbors, are left out. `torch.compile` may choose other kernels \z
+      for the rest as well.",
   },
   advice = {
     {
-      pytorch = "Compile the model: `torch.compile(model)`. Fixed shapes (padding to a few lengths) keep it from compiling again.",
+      pytorch = "Compile the model: `torch.compile(model)`. Fixed shapes (padding to a few \z
+        lengths) keep it from compiling again.",
       jax = "Put more of the program under one `jax.jit`: XLA fuses what it sees together.",
       tensorflow = "Compile with XLA: `tf.function(jit_compile=True)` fuses them.",
-      cupy = "Fuse the function: `cupy.fuse`, or `cupy.ElementwiseKernel` for the whole expression.",
+      cupy = "Fuse the function: `cupy.fuse`, or `cupy.ElementwiseKernel` for the whole \z
+        expression.",
       numba = "Write each run as one kernel.",
       julia = "Write each run as one broadcast expression: @. makes it one kernel.",
-      cuda = "Put each run into one kernel: it reads its input once and writes its result once (a functor of `thrust::transform`, or a hand-written kernel).",
+      cuda = "Put each run into one kernel: it reads its input once and writes its result once (a \z
+        functor of `thrust::transform`, or a hand-written kernel).",
     },
     {
       when = "mlp",
-      pytorch = "For the MLP alone: `torch.nn.functional.gelu(x, approximate=\"tanh\")` instead of its formula, gate and activation in one kernel (Liger's SwiGLU or GEGLU), or `torch.compile` of that module.",
+      pytorch = 'For the MLP alone: `torch.nn.functional.gelu(x, approximate="tanh")` instead of \z
+        its formula, gate and activation in one kernel (Liger\'s SwiGLU or GEGLU), or \z
+        `torch.compile` of that module.',
     },
     {
-      transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy (`use_liger_kernel=True`).",
-      megatron = "Without compiling: `--bias-gelu-fusion`, `--bias-swiglu-fusion`, `--bias-dropout-fusion`, `--apply-rope-fusion`.",
-      nemo = "Without compiling: `bias_activation_fusion`, `bias_dropout_fusion`, `apply_rope_fusion`.",
+      transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy \z
+        (`use_liger_kernel=True`).",
+      megatron = "Without compiling: `--bias-gelu-fusion`, `--bias-swiglu-fusion`, \z
+        `--bias-dropout-fusion`, `--apply-rope-fusion`.",
+      nemo = "Without compiling: `bias_activation_fusion`, `bias_dropout_fusion`, \z
+        `apply_rope_fusion`.",
     },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local small = trace:ops { class = { "pointwise", "reduction" } }
-    local pointwise, reductions = small:where { class = "pointwise" }, small:where { class = "reduction" }
+    local pointwise, reductions =
+      small:where { class = "pointwise" }, small:where { class = "reduction" }
     local products = trace:ops { class = "gemm_*" }
-    local through = small:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })  -- a reduction clears its result first
+    local through =
+      -- a reduction clears its result first
+      small:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
 
-    -- Attention as separate kernels: around a softmax, or an exponential and its backward, between two products.
+    -- Attention as separate kernels: around a softmax, or an exponential and its backward, between
+    -- two products.
     local softmax = trace:ops { class = "softmax" }
-    local _, attention = trace:chains { centre = softmax, edge = products, through = through:plus(softmax), edges = 2 }
+    local _, attention = trace:chains {
+      centre = softmax,
+      edge = products,
+      through = through:plus(softmax),
+      edges = 2,
+    }
     local exponential = pointwise:where { name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
-    local _, by_hand = trace:chains { centre = exponential, edge = products, through = through, edges = 2, with = { reductions } }
+    local _, by_hand = trace:chains {
+      centre = exponential,
+      edge = products,
+      through = through,
+      edges = 2,
+      with = { reductions },
+    }
     if by_hand:count() > 0 then
-      local size = by_hand:where { name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }:median "blocks"
-      local _, backward = trace:chains { centre = pointwise:where { min_blocks = size }:minus(by_hand), edge = products, through = through, most = options.most_backward, edges = 2, with = { reductions:where { name = { "*sum*", "*Sum*" } } } }
+      local size =
+        by_hand:where { name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }:median "blocks"
+      local _, backward = trace:chains {
+        centre = pointwise:where { min_blocks = size }:minus(by_hand),
+        edge = products,
+        through = through,
+        most = options.most_backward,
+        edges = 2,
+        with = { reductions:where { name = { "*sum*", "*Sum*" } } },
+      }
       by_hand = by_hand:plus(backward)
     end
     -- Norms as separate kernels: around a root, and around its power backward.
     local roots = pointwise:where { name = { "*rsqrt*", "*sqrt_kernel*" } }
     local edge = trace:ops {}:minus(through)
-    local _, norms = trace:chains { centre = roots, edge = edge, through = through, with = { reductions:where { name = { "*MeanOps*", "*Welford*" } } } }
+    local _, norms = trace:chains {
+      centre = roots,
+      edge = edge,
+      through = through,
+      with = { reductions:where { name = { "*MeanOps*", "*Welford*" } } },
+    }
     if norms:count() > 0 then
-      local powers = pointwise:where { name = "*pow_tensor_scalar*", max_blocks = norms:where { name = { "*rsqrt*", "*sqrt_kernel*" } }:median "blocks" }
-      local _, backward = trace:chains { centre = powers:minus(norms), edge = edge, through = through, with = { reductions:where { name = { "*sum*", "*Sum*" } } } }
+      local powers = pointwise:where {
+        name = "*pow_tensor_scalar*",
+        max_blocks = norms:where { name = { "*rsqrt*", "*sqrt_kernel*" } }:median "blocks",
+      }
+      local _, backward = trace:chains {
+        centre = powers:minus(norms),
+        edge = edge,
+        through = through,
+        with = { reductions:where { name = { "*sum*", "*Sum*" } } },
+      }
       norms = norms:plus(backward)
     end
     -- The optimizer's loop; a range in which the model itself runs belongs to a closure.
     local ranges = trace:ranges { phase = "optimizer" }
     local _, loop = trace:runs { of = pointwise, least = math.max(options.loop, 1) }
-    if products:where { launched_in = ranges }:count() == 0 then loop = loop:plus(small:where { launched_in = ranges }) end
+    if products:where { launched_in = ranges }:count() == 0 then
+      loop = loop:plus(small:where { launched_in = ranges })
+    end
 
     -- Scans do not fuse with their neighbors, nor does one weight's cast with the next one's.
-    local scans = small:where { name = { "*scan_innermost_dim*", "*scan_outer_dim*", "*DeviceScan*", "*roll_cuda_kernel*" } }
-    local casts = pointwise:where { name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
+    local scans = small:where {
+      name = {
+        "*scan_innermost_dim*",
+        "*scan_outer_dim*",
+        "*DeviceScan*",
+        "*roll_cuda_kernel*",
+      },
+    }
+    local casts =
+      pointwise:where { name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
     local _, apart = trace:runs { of = casts, least = 2 }
 
-    local left = small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
+    local left =
+      small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
     local _, inner, longest = trace:runs { of = left, least = options.least }
     -- An MLP's activation and gate: two are worth fusing as well.
-    local _, mlp = trace:chains { centre = left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*", "*sigmoid_kernel*", "*tanh_kernel*", "*erf_kernel*" } }, edge = products, through = left, edges = 2 }
-    local _, pairs_of_mlp, longest_of_mlp = trace:runs { of = mlp, least = math.max(1, options.least - options.fewer_in_mlp) }
-    -- If the gate's product runs before that of the other half, activation and multiplication are alone.
-    local function alone(centre) return select(2, trace:chains { centre = centre, edge = products, through = centre }) end
-    local activation = alone(left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*" } }):minus(pairs_of_mlp)
-    local multiplied = alone(left:where { class = "pointwise", name = "*MulFunctor*" }):minus(pairs_of_mlp)
+    local _, mlp = trace:chains {
+      centre = left:where {
+        class = "pointwise",
+        name = {
+          "*silu*",
+          "*gelu*",
+          "*Gelu*",
+          "*GELU*",
+          "*sigmoid_kernel*",
+          "*tanh_kernel*",
+          "*erf_kernel*",
+        },
+      },
+      edge = products,
+      through = left,
+      edges = 2,
+    }
+    local _, pairs_of_mlp, longest_of_mlp =
+      trace:runs { of = mlp, least = math.max(1, options.least - options.fewer_in_mlp) }
+    -- If the gate's product runs before that of the other half, activation and multiplication are
+    -- alone.
+    local function alone(centre)
+      return select(2, trace:chains { centre = centre, edge = products, through = centre })
+    end
+    local activation = alone(
+      left:where { class = "pointwise", name = { "*silu*", "*gelu*", "*Gelu*", "*GELU*" } }
+    ):minus(pairs_of_mlp)
+    local multiplied =
+      alone(left:where { class = "pointwise", name = "*MulFunctor*" }):minus(pairs_of_mlp)
     local gates = activation:minus(activation:where { name = "*backward*" })
-    if multiplied:count() < gates:count() or activation:plus(multiplied):own_ns() < options.least_gates * total then
+    if
+      multiplied:count() < gates:count()
+      or activation:plus(multiplied):own_ns() < options.least_gates * total
+    then
       activation, multiplied = activation:minus(activation), multiplied:minus(multiplied)
     end
-    inner, longest = inner:plus(pairs_of_mlp):plus(activation):plus(multiplied), longest:plus(longest_of_mlp:minus(inner)):plus(multiplied)
+    inner, longest =
+      inner:plus(pairs_of_mlp):plus(activation):plus(multiplied),
+      longest:plus(longest_of_mlp:minus(inner)):plus(multiplied)
     local runs = trace:runs { of = inner, least = 1 }
     -- Dropout and residual before a norm that is one kernel: all three fuse.
     local norm = trace:ops { class = "norm" }
-    local residual = left:minus(mlp):where { class = "pointwise", name = { "*dropout*", "*CUDAFunctor_add*" } }:beside(norm)
+    local residual = left
+      :minus(mlp)
+      :where { class = "pointwise", name = { "*dropout*", "*CUDAFunctor_add*" } }
+      :beside(norm)
     norm = norm:beside(residual)
     local time, fused = inner:own_ns(), longest:own_ns()
     local share = time / total
     if inner:count() == 0 or share < options.note_share then return {} end
 
     -- What most of it is.
-    local patterns, of_mlp, of_residual = "", pairs_of_mlp:plus(activation):plus(multiplied):own_ns(), residual:plus(norm):own_ns()
-    if of_mlp >= options.named_share * time then patterns = string.format(" %.0f %% of that is the activation of an MLP, between its products.", 100 * of_mlp / time) end
-    if of_residual >= options.named_share * time then patterns = string.format("%s Dropout, residual and normalization (%.1f ms) fuse with each other as well.", patterns, of_residual / steps / 1e6) end
-    return { {
-      subject = "elementwise runs",
-      message = "runs",
-      data = { patterns = patterns, runs = math.floor(runs:count() / steps + 0.5), kernels = math.floor(inner:count() / steps + 0.5), time = time / steps, longest = fused / steps, share = share },
-      about = true,
-      recoverable_ns = time - fused,
-      change = { { fuse = inner:minus(activation):plus(norms):plus(residual):plus(norm), factor = factors.compiled }, { remove = activation } },
-      uncertain = "what a compiler fuses, and which GEMM and attention kernels it chooses, is unknown",
-      at_most = share < options.share and "note" or "warning",
-      confidence = "medium",
-      metrics = { { name = "runs of elementwise kernels", value = share, unit = "fraction", threshold = options.share } },
-      evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
-      seen = { mlp = of_mlp >= options.mlp_share * time },
-    } }
+    local patterns, of_mlp, of_residual =
+      "", pairs_of_mlp:plus(activation):plus(multiplied):own_ns(), residual:plus(norm):own_ns()
+    if of_mlp >= options.named_share * time then
+      patterns = string.format(
+        " %.0f %% of that is the activation of an MLP, between its products.",
+        100 * of_mlp / time
+      )
+    end
+    if of_residual >= options.named_share * time then
+      patterns = string.format(
+        "%s Dropout, residual and normalization (%.1f ms) fuse with each other as well.",
+        patterns,
+        of_residual / steps / 1e6
+      )
+    end
+    return {
+      {
+        subject = "elementwise runs",
+        message = "runs",
+        data = {
+          patterns = patterns,
+          runs = math.floor(runs:count() / steps + 0.5),
+          kernels = math.floor(inner:count() / steps + 0.5),
+          time = time / steps,
+          longest = fused / steps,
+          share = share,
+        },
+        about = true,
+        recoverable_ns = time - fused,
+        change = {
+          {
+            fuse = inner:minus(activation):plus(norms):plus(residual):plus(norm),
+            factor = factors.compiled,
+          },
+          { remove = activation },
+        },
+        uncertain = "what a compiler fuses, and which GEMM and attention kernels it chooses, is \z
+          unknown",
+        at_most = share < options.share and "note" or "warning",
+        confidence = "medium",
+        metrics = {
+          {
+            name = "runs of elementwise kernels",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
+        seen = { mlp = of_mlp >= options.mlp_share * time },
+      },
+    }
   end,
 }

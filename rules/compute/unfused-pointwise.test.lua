@@ -1,19 +1,48 @@
--- Six steps of 10 ms of kernels back to back, 500 us each unless given as { name, us }; the rest is a product.
+-- Six steps of 10 ms of kernels back to back, 500 us each unless given as { name, us }; the rest
+-- is a product.
 local gemm = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
-local function elementwise(functor) return "void at::native::vectorized_elementwise_kernel<4, at::native::" .. functor .. ", std::array<char*, 3ul> >(int, float)" end
-local add, multiply = elementwise "CUDAFunctor_add<float>", elementwise "BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
-local cast, root, tanh = elementwise "bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)", elementwise "rsqrt_kernel_cuda(at::TensorIteratorBase&)", elementwise "tanh_kernel_cuda(at::TensorIteratorBase&)"
-local power = elementwise "(anonymous namespace)::pow_tensor_scalar_kernel_impl<float, float>(at::TensorIteratorBase&, float)"
+local function elementwise(functor)
+  return "void at::native::vectorized_elementwise_kernel<4, at::native::"
+    .. functor
+    .. ", std::array<char*, 3ul> >(int, float)"
+end
+local add, multiply =
+  elementwise "CUDAFunctor_add<float>",
+  elementwise "BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
+local cast, root, tanh =
+  elementwise "bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)",
+  elementwise "rsqrt_kernel_cuda(at::TensorIteratorBase&)",
+  elementwise "tanh_kernel_cuda(at::TensorIteratorBase&)"
+local power =
+  elementwise "(anonymous namespace)::pow_tensor_scalar_kernel_impl<float, \z
+    float>(at::TensorIteratorBase&, float)"
 local exponential = elementwise "exp_kernel_cuda(at::TensorIteratorBase&)"
-local silu, silu_backward = elementwise "(anonymous namespace)::silu_kernel(at::TensorIteratorBase&)", elementwise "(anonymous namespace)::silu_backward_kernel(at::TensorIteratorBase&)"
-local dropout = "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16, float, unsigned int, 1, 8, bool>(int)"
-local norm = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, false>(int, float)"
-local mean = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float, float, float>, unsigned int, float, 4, 4> >(float)"
-local sum = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float> >, unsigned int, float, 4, 4> >(float)"
-local maximum = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MaxOps<float>, unsigned int, float, 4, 4> >(float)"
-local softmax = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*, float const*, int, int, int, bool const*, int, bool)"
+local silu, silu_backward =
+  elementwise "(anonymous namespace)::silu_kernel(at::TensorIteratorBase&)",
+  elementwise "(anonymous namespace)::silu_backward_kernel(at::TensorIteratorBase&)"
+local dropout =
+  "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16, float, \z
+    unsigned int, 1, 8, bool>(int)"
+local norm =
+  "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, \z
+    false>(int, float)"
+local mean =
+  "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, \z
+    float, float, float>, unsigned int, float, 4, 4> >(float)"
+local sum =
+  "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, \z
+    at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float> >, unsigned \z
+    int, float, 4, 4> >(float)"
+local maximum =
+  "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MaxOps<float>, \z
+    unsigned int, float, 4, 4> >(float)"
+local softmax =
+  "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, \z
+    false>(float*, float const*, int, int, int, bool const*, int, bool)"
 
-local scan = "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float> >(float*, float const*, unsigned int, unsigned int, unsigned int, float, std::plus<float>)"
+local scan =
+  "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float> >(float*, float \z
+    const*, unsigned int, unsigned int, unsigned int, float, std::plus<float>)"
 
 local function steps(kernels, more)
   local ops, at = {}, 20
@@ -23,70 +52,300 @@ local function steps(kernels, more)
     at = at + us
   end
   ops[#ops + 1] = { at, 10000, kernel = gemm, launched = { 10, 15 } }
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9995, "step {n}" } }, ops = ops }
-  for key, value in pairs(more or {}) do trace[key] = value end
+  local trace =
+    { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9995, "step {n}" } }, ops = ops }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
   return trace
 end
 local gelu = { gemm, multiply, power, add, tanh, multiply }
 local function loop(count, us)
   local kernels = { gemm }
-  for i = 1, count do kernels[i + 1] = { i % 2 == 0 and multiply or add, us } end
+  for i = 1, count do
+    kernels[i + 1] = { i % 2 == 0 and multiply or add, us }
+  end
   return kernels
 end
 
 return {
   -- Five kernels of 500 us, of which one's time stays.
-  { name = "fires on an activation as separate kernels", trace = steps(gelu),
-    expect = { { severity = "warning", subject = "elementwise runs", confidence = "medium", message = "1 run a step*(5 kernels) takes 2.50 ms of each 10.0 ms step (25 %). Fused, a run takes about as long as its longest kernel: 500.0 us in all. 100 % of that is the activation of an MLP, between its products.", worth = { 0.199, 0.201 } } } },
-  { name = "fires on casts and sums", trace = steps { gemm, cast, multiply, sum, cast, gemm }, expect = { { severity = "warning", worth = { 0.149, 0.151 } } } },
-  { name = "counts runs by themselves", trace = steps { gemm, add, multiply, cast, gemm, add, multiply, cast }, expect = { { severity = "warning", message = "2 runs*(6 kernels)*1.00 ms in all.", worth = { 0.199, 0.201 } } } },
-  { name = "promises little where one kernel is most of a run", trace = steps { gemm, { add, 2000 }, { cast, 100 }, { multiply, 100 }, gemm }, expect = { { severity = "note", worth = { 0.019, 0.021 } } } },
-  { name = "is silent about scans, which do not fuse", trace = steps { gemm, scan, scan, scan, scan }, expect = "clean" },
-  { name = "is silent about casts in a row, of a weight each", trace = steps { gemm, cast, cast, cast, gemm, cast, cast, cast }, expect = "clean" },
-  { name = "is not misled by what other streams do meanwhile", trace = steps({}, { ops = {
-      { 20, 1000, kernel = gemm }, { 1000, 2000, kernel = add }, { 1500, 1600, kernel = gemm, stream = 8 }, { 2000, 3000, kernel = multiply }, { 3000, 4000, kernel = cast }, { 4000, 10000, kernel = gemm } } }),
-    expect = { { severity = "warning", message = "1 run*(3 kernels)*" } } },
-  { name = "fires without steps, on the whole window", trace = { ops = { { 0, 2000, kernel = add }, { 2000, 4000, kernel = cast }, { 4000, 6000, kernel = add }, { 6000, 10000, kernel = gemm } } }, expect = { { severity = "warning" } } },
-  { name = "notes 6 %", trace = steps { gemm, { add, 200 }, { multiply, 200 }, { cast, 200 } }, expect = { { severity = "note" } } },
-  { name = "is a note below the team's own threshold", trace = steps(gelu), options = { share = 0.5 }, expect = { { severity = "note" } } },
+  {
+    name = "fires on an activation as separate kernels",
+    trace = steps(gelu),
+    expect = {
+      {
+        severity = "warning",
+        subject = "elementwise runs",
+        confidence = "medium",
+        message = "1 run a step*(5 kernels) takes 2.50 ms of each 10.0 ms step (25 %). Fused, a \z
+          run takes about as long as its longest kernel: 500.0 us in all. 100 % of that is the \z
+          activation of an MLP, between its products.",
+        worth = { 0.199, 0.201 },
+      },
+    },
+  },
+  {
+    name = "fires on casts and sums",
+    trace = steps { gemm, cast, multiply, sum, cast, gemm },
+    expect = { { severity = "warning", worth = { 0.149, 0.151 } } },
+  },
+  {
+    name = "counts runs by themselves",
+    trace = steps { gemm, add, multiply, cast, gemm, add, multiply, cast },
+    expect = {
+      {
+        severity = "warning",
+        message = "2 runs*(6 kernels)*1.00 ms in all.",
+        worth = { 0.199, 0.201 },
+      },
+    },
+  },
+  {
+    name = "promises little where one kernel is most of a run",
+    trace = steps { gemm, { add, 2000 }, { cast, 100 }, { multiply, 100 }, gemm },
+    expect = { { severity = "note", worth = { 0.019, 0.021 } } },
+  },
+  {
+    name = "is silent about scans, which do not fuse",
+    trace = steps { gemm, scan, scan, scan, scan },
+    expect = "clean",
+  },
+  {
+    name = "is silent about casts in a row, of a weight each",
+    trace = steps { gemm, cast, cast, cast, gemm, cast, cast, cast },
+    expect = "clean",
+  },
+  {
+    name = "is not misled by what other streams do meanwhile",
+    trace = steps({}, {
+      ops = {
+        { 20, 1000, kernel = gemm },
+        { 1000, 2000, kernel = add },
+        { 1500, 1600, kernel = gemm, stream = 8 },
+        { 2000, 3000, kernel = multiply },
+        { 3000, 4000, kernel = cast },
+        { 4000, 10000, kernel = gemm },
+      },
+    }),
+    expect = { { severity = "warning", message = "1 run*(3 kernels)*" } },
+  },
+  {
+    name = "fires without steps, on the whole window",
+    trace = {
+      ops = {
+        { 0, 2000, kernel = add },
+        { 2000, 4000, kernel = cast },
+        { 4000, 6000, kernel = add },
+        { 6000, 10000, kernel = gemm },
+      },
+    },
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "notes 6 %",
+    trace = steps { gemm, { add, 200 }, { multiply, 200 }, { cast, 200 } },
+    expect = { { severity = "note" } },
+  },
+  {
+    name = "is a note below the team's own threshold",
+    trace = steps(gelu),
+    options = { share = 0.5 },
+    expect = { { severity = "note" } },
+  },
 
-  { name = "is silent about pairs", trace = steps { gemm, add, cast, gemm, add, cast, gemm, add, cast, gemm }, expect = "clean" },
-  { name = "is silent about 3 %", trace = steps { gemm, { add, 100 }, { multiply, 100 }, { cast, 100 } }, expect = "clean" },
-  { name = "fires on an MLP's activation and gate, of which two are enough", trace = steps { gemm, gemm, silu, multiply, gemm, gemm, gemm, multiply, multiply, silu_backward, gemm }, expect = { { severity = "warning", message = "2 runs a step of elementwise*(5 kernels) take 2.50 ms*100 % of that is the activation of an MLP, between its products.", worth = { 0.149, 0.151 } } } },
-  { name = "fires on a gate whose activation stands apart", replay = true, trace = (function()
-      local trace = steps({ gemm, { silu, 1500 }, gemm, { multiply, 1500 }, gemm, gemm, { silu, 1500 }, gemm, { multiply, 1500 } }, { calls = { { 60, 9992, "cudaDeviceSynchronize" } } })
-      for i, op in ipairs(trace.ops) do op.launched = { i * 2, i * 2 + 1 } end
+  {
+    name = "is silent about pairs",
+    trace = steps { gemm, add, cast, gemm, add, cast, gemm, add, cast, gemm },
+    expect = "clean",
+  },
+  {
+    name = "is silent about 3 %",
+    trace = steps { gemm, { add, 100 }, { multiply, 100 }, { cast, 100 } },
+    expect = "clean",
+  },
+  {
+    name = "fires on an MLP's activation and gate, of which two are enough",
+    trace = steps {
+      gemm,
+      gemm,
+      silu,
+      multiply,
+      gemm,
+      gemm,
+      gemm,
+      multiply,
+      multiply,
+      silu_backward,
+      gemm,
+    },
+    expect = {
+      {
+        severity = "warning",
+        message = "2 runs a step of elementwise*(5 kernels) take 2.50 ms*100 % of that is the \z
+          activation of an MLP, between its products.",
+        worth = { 0.149, 0.151 },
+      },
+    },
+  },
+  {
+    name = "fires on a gate whose activation stands apart",
+    replay = true,
+    trace = (function()
+      local trace = steps({
+        gemm,
+        { silu, 1500 },
+        gemm,
+        { multiply, 1500 },
+        gemm,
+        gemm,
+        { silu, 1500 },
+        gemm,
+        { multiply, 1500 },
+      }, { calls = { { 60, 9992, "cudaDeviceSynchronize" } } })
+      for i, op in ipairs(trace.ops) do
+        op.launched = { i * 2, i * 2 + 1 }
+      end
       trace.ops[#trace.ops][2] = 9990
       return trace
-    end)(), expect = { { severity = "warning", message = "4 runs a step*(4 kernels)*100 % of that is the activation of an MLP, between its products.", worth = { 0.29, 0.31 } } } },
-  { name = "is silent about an activation without a gate", trace = steps { gemm, { silu, 1500 }, gemm, gemm, { silu, 1500 }, gemm }, expect = "clean" },
-  { name = "fires where there are no longer ones", trace = steps { gemm, gemm, silu, multiply, gemm }, expect = { { severity = "warning", message = "1 run a step of elementwise*", worth = { 0.049, 0.051 } } } },
-  { name = "fuses dropout and residual into the norm behind them", replay = true, trace = (function()
-      local trace = steps({ gemm, dropout, add, norm, gemm, cast, add, tanh }, { calls = { { 40, 9992, "cudaDeviceSynchronize" } } })
-      for i, op in ipairs(trace.ops) do op.launched = { i * 2, i * 2 + 1 } end
+    end)(),
+    expect = {
+      {
+        severity = "warning",
+        message = "4 runs a step*(4 kernels)*100 % of that is the activation of an MLP, between \z
+          its products.",
+        worth = { 0.29, 0.31 },
+      },
+    },
+  },
+  {
+    name = "is silent about an activation without a gate",
+    trace = steps { gemm, { silu, 1500 }, gemm, gemm, { silu, 1500 }, gemm },
+    expect = "clean",
+  },
+  {
+    name = "fires where there are no longer ones",
+    trace = steps { gemm, gemm, silu, multiply, gemm },
+    expect = {
+      {
+        severity = "warning",
+        message = "1 run a step of elementwise*",
+        worth = { 0.049, 0.051 },
+      },
+    },
+  },
+  {
+    name = "fuses dropout and residual into the norm behind them",
+    replay = true,
+    trace = (function()
+      local trace = steps(
+        { gemm, dropout, add, norm, gemm, cast, add, tanh },
+        { calls = { { 40, 9992, "cudaDeviceSynchronize" } } }
+      )
+      for i, op in ipairs(trace.ops) do
+        op.launched = { i * 2, i * 2 + 1 }
+      end
       trace.ops[#trace.ops][2] = 9990
       return trace
-    end)(), expect = { { severity = "warning", message = "*Dropout, residual and normalization (1.5 ms) fuse with each other as well.*", worth = { 0.19, 0.21 } } } },
-  { name = "is silent about two kernels that are no MLP's", trace = steps { gemm, add, multiply, gemm }, expect = "clean" },
-  { name = "is silent about runs that are too short for the team", trace = steps(gelu), options = { least = 10 }, expect = "clean" },
-  { name = "leaves attention as separate kernels to its rule", trace = steps { gemm, add, multiply, cast, softmax, add, multiply, cast, gemm }, expect = "clean" },
-  { name = "by hand, too", trace = steps { gemm, multiply, maximum, add, exponential, sum, multiply, cast, gemm }, expect = "clean" },
-  { name = "leaves a norm as separate kernels to its rule", trace = steps { gemm, add, power, mean, root, multiply, cast, gemm }, expect = "clean" },
-  { name = "leaves an optimizer's loop to its rule", trace = steps(loop(60, 50)), expect = "clean" },
-  { name = "in a range, too", trace = steps({ gemm, gemm, add, multiply, cast, add }, { ranges = { { 0, 9995, "step {n}" }, { 4, 9, "optimizer_step" } }, ops = {
-      { 20, 5000, kernel = gemm, launched = { 1, 2 } }, { 5000, 6000, kernel = add, launched = { 5, 6 } }, { 6000, 7000, kernel = multiply, launched = { 6, 7 } }, { 7000, 8000, kernel = add, launched = { 7, 8 } }, { 8000, 10000, kernel = gemm, launched = { 12, 13 } } } }), expect = "clean" },
-  { name = "leaves out what waits for pages of unified memory", trace = steps(gelu, { gpu_faults = { { 520, 3020, address = 0 } } }), expect = "clean" },
-  { name = "takes any options", trace = steps { gemm, gemm }, options = { note_share = 0, share = 0, least = 0, loop = 0 }, expect = "clean" },
+    end)(),
+    expect = {
+      {
+        severity = "warning",
+        message = "*Dropout, residual and normalization (1.5 ms) fuse with each other as well.*",
+        worth = { 0.19, 0.21 },
+      },
+    },
+  },
+  {
+    name = "is silent about two kernels that are no MLP's",
+    trace = steps { gemm, add, multiply, gemm },
+    expect = "clean",
+  },
+  {
+    name = "is silent about runs that are too short for the team",
+    trace = steps(gelu),
+    options = { least = 10 },
+    expect = "clean",
+  },
+  {
+    name = "leaves attention as separate kernels to its rule",
+    trace = steps { gemm, add, multiply, cast, softmax, add, multiply, cast, gemm },
+    expect = "clean",
+  },
+  {
+    name = "by hand, too",
+    trace = steps { gemm, multiply, maximum, add, exponential, sum, multiply, cast, gemm },
+    expect = "clean",
+  },
+  {
+    name = "leaves a norm as separate kernels to its rule",
+    trace = steps { gemm, add, power, mean, root, multiply, cast, gemm },
+    expect = "clean",
+  },
+  {
+    name = "leaves an optimizer's loop to its rule",
+    trace = steps(loop(60, 50)),
+    expect = "clean",
+  },
+  {
+    name = "in a range, too",
+    trace = steps({ gemm, gemm, add, multiply, cast, add }, {
+      ranges = { { 0, 9995, "step {n}" }, { 4, 9, "optimizer_step" } },
+      ops = {
+        { 20, 5000, kernel = gemm, launched = { 1, 2 } },
+        { 5000, 6000, kernel = add, launched = { 5, 6 } },
+        { 6000, 7000, kernel = multiply, launched = { 6, 7 } },
+        { 7000, 8000, kernel = add, launched = { 7, 8 } },
+        { 8000, 10000, kernel = gemm, launched = { 12, 13 } },
+      },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "leaves out what waits for pages of unified memory",
+    trace = steps(gelu, { gpu_faults = { { 520, 3020, address = 0 } } }),
+    expect = "clean",
+  },
+  {
+    name = "takes any options",
+    trace = steps { gemm, gemm },
+    options = { note_share = 0, share = 0, least = 0, loop = 0 },
+    expect = "clean",
+  },
 
-  { name = "needs what graphs hold", trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = gemm } } }), expect = "not checked" },
-  { name = "needs kernels", trace = steps(gelu, { not_collected = { "kernels" } }), expect = "not checked" },
+  {
+    name = "needs what graphs hold",
+    trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = gemm } } }),
+    expect = "not checked",
+  },
+  {
+    name = "needs kernels",
+    trace = steps(gelu, { not_collected = { "kernels" } }),
+    expect = "not checked",
+  },
 
-  { name = "good: what its norms leave", fixture = "good", expect = { { severity = "warning", subject = "elementwise runs", worth = { 0.29, 0.35 } } } },  -- compiled, its norms are fused as well; measured 0.26
-  { name = "lora", fixture = "lora", expect = { { severity = "warning", worth = { 0.34, 0.4 } } } },  -- measured 0.38
+  {
+    name = "good: what its norms leave",
+    fixture = "good",
+    expect = { { severity = "warning", subject = "elementwise runs", worth = { 0.29, 0.35 } } },
+  }, -- compiled, its norms are fused as well; measured 0.26
+  {
+    name = "lora",
+    fixture = "lora",
+    expect = { { severity = "warning", worth = { 0.34, 0.4 } } },
+  }, -- measured 0.38
   { name = "compile", fixture = "compile", expect = "clean" },
   { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
   { name = "offload: little of its step", fixture = "offload", expect = "clean" },
   { name = "um: its kernels wait for pages", fixture = "um", expect = "clean" },
-  { name = "launchbound: its kernels are little of the step", fixture = "launchbound", expect = "clean" },
-  { name = "compile-graphs: its kernels are hidden", fixture = "compile-graphs", expect = "not checked" },
+  {
+    name = "launchbound: its kernels are little of the step",
+    fixture = "launchbound",
+    expect = "clean",
+  },
+  {
+    name = "compile-graphs: its kernels are hidden",
+    fixture = "compile-graphs",
+    expect = "not checked",
+  },
 }

@@ -1,5 +1,6 @@
 local constants = {
-  ampere = 8, hopper = 9,  -- compute capability
+  ampere = 8,
+  hopper = 9, -- compute capability
 }
 
 return {
@@ -9,52 +10,135 @@ return {
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: kernels between the two GEMMs of attention (scale, mask, softmax, cast, dropout)." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note." },
-    least_chains = { default = 2, unit = "count", doc = "Chains in a step, of a size within a factor of two, from which they are attention. A single one may be a loss or a gate: a note." },
-    most = { default = 14, unit = "count", doc = "Kernels from the softmax to the GEMM on either side, at most: an eager PyTorch attention has five." },
-    odd_slowdown = { default = 2, unit = "count", doc = "How many times slower products of an odd length are, before Hopper: as for misaligned-gemm." },
-    hopper_odd_slowdown = { default = 5, unit = "count", doc = "The same from compute capability 9.0 on. Measured on an H100: 6." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: kernels between the two GEMMs of attention \z
+        (scale, mask, softmax, cast, dropout).",
+    },
+    note_share = {
+      default = 0.02,
+      unit = "fraction",
+      doc = "From this share of the step it is a note.",
+    },
+    least_chains = {
+      default = 2,
+      unit = "count",
+      doc = "Chains in a step, of a size within a factor of two, from which they are attention. A \z
+        single one may be a loss or a gate: a note.",
+    },
+    most = {
+      default = 14,
+      unit = "count",
+      doc = "Kernels from the softmax to the GEMM on either side, at most: an eager PyTorch \z
+        attention has five.",
+    },
+    odd_slowdown = {
+      default = 2,
+      unit = "count",
+      doc = "How many times slower products of an odd length are, before Hopper: as for \z
+        misaligned-gemm.",
+    },
+    hopper_odd_slowdown = {
+      default = 5,
+      unit = "count",
+      doc = "The same from compute capability 9.0 on. Measured on an H100: 6.",
+    },
   },
   factors = {
-    fused_gemm_factor = { by = 0.5, least = 0.25, most = 0.75, doc = "Time of fused attention relative to only the GEMMs that it replaces.", source = "Measured on an H200 in BF16: 0.34 forward, 0.48 backward. The range is chosen: it depends on head size, mask and GPU." },
-    odd_factor = { by = 1, least = 0.5, most = 2, doc = "The same of GEMMs of an odd length, relative to the above and to how much slower these are.", source = "Chosen: how much slower an odd length is depends on the kernel that the library falls back to." },
+    fused_gemm_factor = {
+      by = 0.5,
+      least = 0.25,
+      most = 0.75,
+      doc = "Time of fused attention relative to only the GEMMs that it replaces.",
+      source = "Measured on an H200 in BF16: 0.34 forward, 0.48 backward. The range is chosen: it \z
+        depends on head size, mask and GPU.",
+    },
+    odd_factor = {
+      by = 1,
+      least = 0.5,
+      most = 2,
+      doc = "The same of GEMMs of an odd length, relative to the above and to how much slower \z
+        these are.",
+      source = "Chosen: how much slower an odd length is depends on the kernel that the library \z
+        falls back to.",
+    },
   },
   messages = {
-    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score matrix each time.",
-    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: with the kernels around it, it takes {time:lost} of {each_step} ({share:fraction}). It may be unfused attention; a loss or a gate looks the same.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it \z
+      takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of \z
+      that ({share:fraction} of the {unit}), writing and reading the whole score matrix each \z
+      time.",
+    single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: \z
+      with the kernels around it, it takes {time:lost} of {each_step} ({share:fraction}). It may \z
+      be unfused attention; a loss or a gate looks the same.",
   },
   headlines = {
     chains = "Attention runs as separate kernels {count:once|# times} {a_step}",
     single = "Softmax runs as a separate kernel {count:once|# times} {a_step}",
   },
   doc = {
-    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on both sides, over pointwise kernels, reductions and copies only; such a run, forward or backward, is unfused attention. Softmax made by hand (maximum, exponential, sum, division) counts too. The loss, a router and anything else between the GEMMs do not; nor does a softmax with its own backward in the same run, or one that does not repeat within a step.",
-    why = "As separate kernels, attention moves the score matrix (sequence length squared, for each head) through memory five times or more; a fused kernel never writes it. Utilization stays at 100 % meanwhile.",
-    fix = "`torch.nn.functional.scaled_dot_product_attention` instead of `softmax(q @ k.T) @ v`; in Transformers `attn_implementation=\"sdpa\"` or \"`flash_attention_2`\"; in Megatron and NeMo Transformer Engine (`--transformer-impl transformer_engine`, `--use-flash-attn`). For a special bias or mask: `torch.nn.attention.flex_attention`. Megatron's fused softmax kernels are better than nothing.",
-    wrong = "A fused kernel does not return attention weights (`output_attentions=True`). Very short sequences gain little.",
+    what = "Walks the order of kernels on each stream from every softmax to the nearest GEMM on \z
+      both sides, over pointwise kernels, reductions and copies only; such a run, forward or \z
+      backward, is unfused attention. Softmax made by hand (maximum, exponential, sum, division) \z
+      counts too. The loss, a router and anything else between the GEMMs do not; nor does a \z
+      softmax with its own backward in the same run, or one that does not repeat within a step.",
+    why = "As separate kernels, attention moves the score matrix (sequence length squared, for \z
+      each head) through memory five times or more; a fused kernel never writes it. Utilization \z
+      stays at 100 % meanwhile.",
+    fix = '`torch.nn.functional.scaled_dot_product_attention` instead of `softmax(q @ k.T) @ v`; \z
+      in Transformers `attn_implementation="sdpa"` or "`flash_attention_2`"; in Megatron and NeMo \z
+      Transformer Engine (`--transformer-impl transformer_engine`, `--use-flash-attn`). For a \z
+      special bias or mask: `torch.nn.attention.flex_attention`. Megatron\'s fused softmax \z
+      kernels are better than nothing.',
+    wrong = "A fused kernel does not return attention weights (`output_attentions=True`). Very \z
+      short sequences gain little.",
   },
   advice = {
     {
-      transformers = "Use fused attention: `attn_implementation=\"sdpa\"` (\"`flash_attention_2`\" where installed).",
-      megatron = "Use fused attention: `--transformer-impl transformer_engine`, `--use-flash-attn`.",
-      nemo = "Use fused attention: Transformer Engine's (`transformer_impl=\"transformer_engine\"`).",
-      pytorch = "Use fused attention: `torch.nn.functional.scaled_dot_product_attention`, or `attn_implementation=\"sdpa\"` if the model's library has such a switch. If the program already calls it, its math backend was chosen: look for `sdpa_kernel(SDPBackend.MATH)`, `enable_flash_sdp(False)` and inputs in FP32.",
-      jax = "Use fused attention: `jax.nn.dot_product_attention(..., implementation=\"cudnn\")`.",
-      cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or FlashAttention's kernel instead of product, softmax and product.",
+      transformers = 'Use fused attention: `attn_implementation="sdpa"` ("`flash_attention_2`" \z
+        where installed).',
+      megatron = "Use fused attention: `--transformer-impl transformer_engine`, \z
+        `--use-flash-attn`.",
+      nemo = 'Use fused attention: Transformer Engine\'s \z
+        (`transformer_impl="transformer_engine"`).',
+      pytorch = 'Use fused attention: `torch.nn.functional.scaled_dot_product_attention`, or \z
+        `attn_implementation="sdpa"` if the model\'s library has such a switch. If the program \z
+        already calls it, its math backend was chosen: look for `sdpa_kernel(SDPBackend.MATH)`, \z
+        `enable_flash_sdp(False)` and inputs in FP32.',
+      jax = 'Use fused attention: `jax.nn.dot_product_attention(..., implementation="cudnn")`.',
+      cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or \z
+        FlashAttention's kernel instead of product, softmax and product.",
     },
     { pytorch = "For a special mask or bias: `torch.nn.attention.flex_attention`." },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local softmax = trace:ops { class = "softmax" }
-    local gemm = trace:ops { class = { "gemm_cuda_core", "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_unknown" } }
-    if gemm:count() == 0 then return nil, "no matrix multiplication ran, so there is no attention", "" end
-    local between = trace:ops { class = { "pointwise", "reduction", "softmax", "embedding" } }:plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
+    local gemm = trace:ops {
+      class = { "gemm_cuda_core", "gemm_tf32", "gemm_half", "gemm_fp8", "gemm_unknown" },
+    }
+    if gemm:count() == 0 then
+      return nil, "no matrix multiplication ran, so there is no attention", ""
+    end
+    local between = trace
+      :ops { class = { "pointwise", "reduction", "softmax", "embedding" } }
+      :plus(trace:ops { kind = { "copy", "set" }, direction = { "d2d", "" } })
 
-    -- Backward has two GEMMs on either side: those of the values and the weights before, of queries and keys after.
-    local function around(centre, with) return trace:chains { centre = centre, edge = gemm, through = between, most = options.most, edges = 2, with = with } end
-    -- Attention multiplies by the values before it turns back: forward and backward in one run are a loss.
+    -- Backward has two GEMMs on either side: those of the values and the weights before, of
+    -- queries and keys after.
+    local function around(centre, with)
+      return trace:chains {
+        centre = centre,
+        edge = gemm,
+        through = between,
+        most = options.most,
+        edges = 2,
+        with = with,
+      }
+    end
+    -- Attention multiplies by the values before it turns back: forward and backward in one run are
+    -- a loss.
     local back = softmax:where { name = { "*backward*", "*Backward*", "*bwd*" } }
     local _, losses = around(back, { softmax:minus(back) })
     -- It repeats, layer by layer, on matrices of similar size.
@@ -62,7 +146,12 @@ return {
       local found = centres:minus(centres)
       for _, group in ipairs(centres:group("blocks", 1000)) do
         local blocks = tonumber(group.key)
-        if centres:where { min_blocks = blocks // 2, max_blocks = 2 * blocks }:count() >= options.least_chains * steps then found = found:plus(group.rows) end
+        if
+          centres:where { min_blocks = blocks // 2, max_blocks = 2 * blocks }:count()
+          >= options.least_chains * steps
+        then
+          found = found:plus(group.rows)
+        end
       end
       return found
     end
@@ -70,14 +159,20 @@ return {
     met = met:where { class = "softmax" }
     -- By hand: the exponential in the middle, a maximum and a sum around it.
     local reductions = trace:ops { class = "reduction" }
-    local max_and_sum = { reductions:where { name = { "*Max*", "*max*" } }, reductions:where { name = { "*sum*", "*Sum*", "*add*" } } }
-    local exponential = { class = "pointwise", name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
+    local max_and_sum = {
+      reductions:where { name = { "*Max*", "*max*" } },
+      reductions:where { name = { "*sum*", "*Sum*", "*add*" } },
+    }
+    local exponential =
+      { class = "pointwise", name = { "*exp_kernel*", "*exp_op*", "*_exp_*" } }
     local _, met_by_hand = around(trace:ops(exponential), max_and_sum)
     met_by_hand = met_by_hand:where(exponential)
 
     local softmaxes, exponentials = repeated(met), repeated(met_by_hand)
     local single = softmaxes:count() + exponentials:count() == 0
-    if single then softmaxes, exponentials = met, met_by_hand end
+    if single then
+      softmaxes, exponentials = met, met_by_hand
+    end
     local chains, inner, edges = around(softmaxes)
     local by_hand, by_hand_inner, by_hand_edges = around(exponentials, max_and_sum)
     local count = chains:count() + by_hand:count()
@@ -85,7 +180,14 @@ return {
     if by_hand:count() > 0 and not single then
       -- Its backward has no exponential, but works on matrices of the same size and sums over rows.
       local backward, backward_inner, backward_edges = trace:chains {
-        centre = trace:ops { class = "pointwise", min_blocks = exponentials:median "blocks" }:minus(inner):minus(losses), edge = gemm, through = between, most = 2 * options.most, edges = 2,
+        centre = trace
+          :ops { class = "pointwise", min_blocks = exponentials:median "blocks" }
+          :minus(inner)
+          :minus(losses),
+        edge = gemm,
+        through = between,
+        most = 2 * options.most,
+        edges = 2,
         with = { reductions:where { name = { "*sum*", "*Sum*" } } },
       }
       count = count + backward:count()
@@ -96,37 +198,79 @@ return {
     if time == 0 or share < options.note_share then return {} end
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
-    local recoverable = single and time or time + edges:own_ns() * (1 - factors.fused_gemm_factor.by)
-    -- A fused kernel takes queries, keys and values as the projections left them, and scales them itself.
-    local layout = trace:ops { class = "pointwise", name = { "*direct_copy*", "*CatArray*", "*AUnaryFunctor*" } }:minus(inner):beside(edges)
+    local recoverable = single and time
+      or time + edges:own_ns() * (1 - factors.fused_gemm_factor.by)
+    -- A fused kernel takes queries, keys and values as the projections left them, and scales them
+    -- itself.
+    local layout = trace
+      :ops { class = "pointwise", name = { "*direct_copy*", "*CatArray*", "*AUnaryFunctor*" } }
+      :minus(inner)
+      :beside(edges)
     local change = { { remove = single and inner or inner:plus(layout) } }
     if not single then
       local cores = edges:where { class = "gemm_cuda_core" }
       local half_speedup = trace:fact "device.half_speedup" or 1
       change[2] = { scale = edges:minus(cores), factor = factors.fused_gemm_factor }
-      change[3] = { scale = cores, factor = factors.fused_gemm_factor, times = 1 / half_speedup }
-      -- A fused kernel does not mind an odd length, which makes separate products fall back to slow kernels.
-      local unaligned = edges:where { name = { "*_align1", "*_align1>*", "*_align1_*", "*_align2", "*_align2>*", "*_align2_*" } }:minus(cores)
+      change[3] =
+        { scale = cores, factor = factors.fused_gemm_factor, times = 1 / half_speedup }
+      -- A fused kernel does not mind an odd length, which makes separate products fall back to
+      -- slow kernels.
+      local unaligned = edges
+        :where {
+          name = {
+            "*_align1",
+            "*_align1>*",
+            "*_align1_*",
+            "*_align2",
+            "*_align2>*",
+            "*_align2_*",
+          },
+        }
+        :minus(cores)
       local hopper = (trace:fact "device.compute_capability" or 0) >= constants.hopper
-      local even = factors.fused_gemm_factor.by / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
+      local even = factors.fused_gemm_factor.by
+        / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
       change[4] = { scale = unaligned, factor = factors.odd_factor, times = even }
     end
     -- The math path of scaled_dot_product_attention belongs to attention-backend.
-    local maths = met:where { launched_in = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" } }
-    local fell_back = maths:count() >= met:minus(back):count() / 2 and maths:count() > 0 and edges:where { class = "gemm_half" }:count() > 0 and (trace:fact "device.compute_capability" or 0) >= constants.ampere
-    return { {
-      subject = "attention",
-      message = single and "single" or "chains",
-      data = { count = math.floor(count / steps + 0.5), all = (time + edges:own_ns()) / steps, time = time / steps, share = share },
-      about = true,
-      recoverable_ns = recoverable,
-      change = change,
-      uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a quarter to three quarters of the GEMMs that it replaces",
-      at_most = (single or share < options.share) and "note" or nil,
-      confidence = single and "medium" or "high",
-      follows_from = fell_back and "attention-backend" or nil,
-      metrics = { { name = "kernels between the GEMMs of attention", value = share, unit = "fraction", threshold = options.share } },
-      evidence = (chains:count() > 0 and chains or by_hand):evidence { most = 4, note = "from the first kernel after a GEMM to the last before the next" },
-    } }
+    local maths = met:where {
+      launched_in = trace:ranges { name = "aten::_scaled_dot_product_attention_math*" },
+    }
+    local fell_back = maths:count() >= met:minus(back):count() / 2
+      and maths:count() > 0
+      and edges:where { class = "gemm_half" }:count() > 0
+      and (trace:fact "device.compute_capability" or 0) >= constants.ampere
+    return {
+      {
+        subject = "attention",
+        message = single and "single" or "chains",
+        data = {
+          count = math.floor(count / steps + 0.5),
+          all = (time + edges:own_ns()) / steps,
+          time = time / steps,
+          share = share,
+        },
+        about = true,
+        recoverable_ns = recoverable,
+        change = change,
+        uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a \z
+          quarter to three quarters of the GEMMs that it replaces",
+        at_most = (single or share < options.share) and "note" or nil,
+        confidence = single and "medium" or "high",
+        follows_from = fell_back and "attention-backend" or nil,
+        metrics = {
+          {
+            name = "kernels between the GEMMs of attention",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = (chains:count() > 0 and chains or by_hand):evidence {
+          most = 4,
+          note = "from the first kernel after a GEMM to the last before the next",
+        },
+      },
+    }
   end,
 }

@@ -1,6 +1,21 @@
 -- Kernels and operators whose number of results only the GPU knows, so that the host has to ask.
-local selects = { "*NonZeroOp*", "*DeviceSelect*", "*DeviceCompactInit*", "*DeviceUniqueByKey*", "*thrust*unique*", "*thrust*copy_if*" }
-local operators = { "aten::nonzero", "aten::nonzero,*", "aten::masked_select*", "aten::_unique*", "aten::unique*", "aten::where*", "aten::repeat_interleave*" }
+local selects = {
+  "*NonZeroOp*",
+  "*DeviceSelect*",
+  "*DeviceCompactInit*",
+  "*DeviceUniqueByKey*",
+  "*thrust*unique*",
+  "*thrust*copy_if*",
+}
+local operators = {
+  "aten::nonzero",
+  "aten::nonzero,*",
+  "aten::masked_select*",
+  "aten::_unique*",
+  "aten::unique*",
+  "aten::where*",
+  "aten::repeat_interleave*",
+}
 
 return {
   id = "data-dependent-sync",
@@ -9,41 +24,108 @@ return {
   since = "0.3",
   needs = { "kernels", "copies", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: idle time between one of these results and the next in their loop." },
-    least = { default = 2, unit = "count", doc = "Fewer results a step do not make a loop: logging and a check of the loss need one." },
-    turn = { default = 30, unit = "count", doc = "Launches from one of these results to the next, up to which one result a step makes a loop too: the step is then one turn of it, as for one expert (9). A model launches hundreds, and a mask in it is no loop." },
-    all = { default = 10, unit = "count", doc = "Without steps: fewer results in the whole recording do not make a loop." },
-    max_bytes = { default = 65536, unit = "bytes", doc = "Larger copies are results to keep; a count, a flag, an index or a list of sizes is smaller." },
-    each = { default = 0.9, unit = "fraction", doc = "Share of the turns in which such a result is read back: all but those with nothing left to select." },
-    drained = { default = 0.5, unit = "fraction", doc = "Share of the results after which the GPU has nothing to do, from which it counts as drained each time." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: idle time between one of these results and the \z
+        next in their loop.",
+    },
+    least = {
+      default = 2,
+      unit = "count",
+      doc = "Fewer results a step do not make a loop: logging and a check of the loss need one.",
+    },
+    turn = {
+      default = 30,
+      unit = "count",
+      doc = "Launches from one of these results to the next, up to which one result a step makes \z
+        a loop too: the step is then one turn of it, as for one expert (9). A model launches \z
+        hundreds, and a mask in it is no loop.",
+    },
+    all = {
+      default = 10,
+      unit = "count",
+      doc = "Without steps: fewer results in the whole recording do not make a loop.",
+    },
+    max_bytes = {
+      default = 65536,
+      unit = "bytes",
+      doc = "Larger copies are results to keep; a count, a flag, an index or a list of sizes is \z
+        smaller.",
+    },
+    each = {
+      default = 0.9,
+      unit = "fraction",
+      doc = "Share of the turns in which such a result is read back: all but those with nothing \z
+        left to select.",
+    },
+    drained = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "Share of the results after which the GPU has nothing to do, from which it counts as \z
+        drained each time.",
+    },
   },
   messages = {
-    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was selected (nonzero, where, boolean masks) before it launches what comes next. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
-    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next depends on them. Each time the GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    sizes = "The host reads {count:a result|# results} back {a_step} to learn how much was \z
+      selected (nonzero, where, boolean masks) before it launches what comes next. Each time the \z
+      GPU runs out of work; between one and the next it is idle for {idle:lost} of {each_step} \z
+      ({share:fraction}).",
+    decides = "The host reads {count:a result|# results} back {a_step}, and what it launches next \z
+      depends on them. Each time the GPU runs out of work; between one and the next it is idle \z
+      for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     sizes = "The host reads {count:a size|# sizes} back {a_step} before it can go on",
     decides = "The host reads {count:a result|# results} back {a_step} to decide what to launch",
   },
   doc = {
-    what = "Counts small copies to the host that it waits for and that decide what is launched next: the kernels around them select or compact (nonzero, unique), or what is launched after them changes from step to step in kernels, grids or sizes, though the step begins the same. It adds up the GPU's idle time between one and the next where they follow each other in a loop. One result a step counts only if it tells the host how much was selected and a step is no more than one turn of a loop.",
-    why = "Each such result drains the GPU: the host has to wait for it before it can even size the next tensor, and then starts with an empty GPU. No CUDA graph can be captured across it, and the host cannot run ahead. Typical finds are loops over experts (`torch.where` for each), over detected boxes, or until a flag is set.",
-    fix = "Make shapes known in advance: sort tokens by expert once and multiply all experts together (`torch._grouped_mm`, megablocks, grouped GEMM of CUTLASS or Transformer Engine), pad to a capacity, multiply by a mask (`torch.where` with three arguments) instead of selecting, `torch.nonzero_static` with a known size. Or read all sizes together, once, and as early as possible. For a loop that ends by a flag: check it every few iterations, or on the device (conditional nodes of CUDA graphs, `jax.lax.while_loop`).",
-    wrong = "If the amount of work really depends on data (detection, tree search), skipping work may be worth the wait. The time is what the GPU is idle there, so better launching saves at most that; the work that masks or padding add, or that grouped products save, does not show in a recording.",
+    what = "Counts small copies to the host that it waits for and that decide what is launched \z
+      next: the kernels around them select or compact (nonzero, unique), or what is launched \z
+      after them changes from step to step in kernels, grids or sizes, though the step begins the \z
+      same. It adds up the GPU's idle time between one and the next where they follow each other \z
+      in a loop. One result a step counts only if it tells the host how much was selected and a \z
+      step is no more than one turn of a loop.",
+    why = "Each such result drains the GPU: the host has to wait for it before it can even size \z
+      the next tensor, and then starts with an empty GPU. No CUDA graph can be captured across \z
+      it, and the host cannot run ahead. Typical finds are loops over experts (`torch.where` for \z
+      each), over detected boxes, or until a flag is set.",
+    fix = "Make shapes known in advance: sort tokens by expert once and multiply all experts \z
+      together (`torch._grouped_mm`, megablocks, grouped GEMM of CUTLASS or Transformer Engine), \z
+      pad to a capacity, multiply by a mask (`torch.where` with three arguments) instead of \z
+      selecting, `torch.nonzero_static` with a known size. Or read all sizes together, once, and \z
+      as early as possible. For a loop that ends by a flag: check it every few iterations, or on \z
+      the device (conditional nodes of CUDA graphs, `jax.lax.while_loop`).",
+    wrong = "If the amount of work really depends on data (detection, tree search), skipping work \z
+      may be worth the wait. The time is what the GPU is idle there, so better launching saves at \z
+      most that; the work that masks or padding add, or that grouped products save, does not show \z
+      in a recording.",
   },
   advice = {
     {
       pytorch = {
-        training = "Make shapes known in advance. Experts: sort the tokens by expert once and multiply all experts in one grouped product (`torch._grouped_mm`, megablocks, Transformer Engine's `GroupedLinear`), or give each a fixed capacity. Masks: `torch.where(mask, a, b)` instead of `a[mask]`; `torch.nonzero_static` if a size is known.",
-        cuda = "Make shapes known in advance: `torch.where(mask, a, b)` instead of `a[mask]`, `torch.nonzero_static` if a size is known, a fixed capacity with padding, grouped products (`torch._grouped_mm`) instead of a loop over experts.",
+        training = "Make shapes known in advance. Experts: sort the tokens by expert once and \z
+          multiply all experts in one grouped product (`torch._grouped_mm`, megablocks, \z
+          Transformer Engine's `GroupedLinear`), or give each a fixed capacity. Masks: \z
+          `torch.where(mask, a, b)` instead of `a[mask]`; `torch.nonzero_static` if a size is \z
+          known.",
+        cuda = "Make shapes known in advance: `torch.where(mask, a, b)` instead of `a[mask]`, \z
+          `torch.nonzero_static` if a size is known, a fixed capacity with padding, grouped \z
+          products (`torch._grouped_mm`) instead of a loop over experts.",
       },
-      jax = "Keep shapes fixed: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and decisions on the device (`jax.lax.cond`, `jax.lax.while_loop`).",
-      cupy = "Keep shapes fixed: `cupy.where` with three arguments instead of `a[mask]`, and decide on the device.",
-      cuda = "Let the device decide: pass counts from kernel to kernel in device memory (grids that are large enough and end early, dynamic parallelism), or conditional nodes of a CUDA graph.",
+      jax = "Keep shapes fixed: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and \z
+        decisions on the device (`jax.lax.cond`, `jax.lax.while_loop`).",
+      cupy = "Keep shapes fixed: `cupy.where` with three arguments instead of `a[mask]`, and \z
+        decide on the device.",
+      cuda = "Let the device decide: pass counts from kernel to kernel in device memory (grids \z
+        that are large enough and end early, dynamic parallelism), or conditional nodes of a CUDA \z
+        graph.",
     },
     {
-      pytorch = "Or read all sizes together: one `.tolist()` before the loop, instead of one read for each.",
-      cuda = "Or read all results together, once, into pinned memory, before the loop; check a flag that ends the loop only every few iterations.",
+      pytorch = "Or read all sizes together: one `.tolist()` before the loop, instead of one read \z
+        for each.",
+      cuda = "Or read all results together, once, into pinned memory, before the loop; check a \z
+        flag that ends the loop only every few iterations.",
     },
     "No CUDA graph can be captured across such reads: remove them first, then record graphs.",
   },
@@ -51,31 +133,69 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local copies, _, deciding = trace:read_backs()
     copies = copies:where { max_bytes = options.max_bytes }
-    local sized = copies:beside(trace:ops { kind = "kernel", name = selects }):plus(copies:where { launched_in = trace:ranges { name = operators } })
+    local sized = copies
+      :beside(trace:ops { kind = "kernel", name = selects })
+      :plus(copies:where { launched_in = trace:ranges { name = operators } })
     local found = sized:plus(deciding:where { max_bytes = options.max_bytes })
     local repeats = trace:fact "steps.found" == 1
     local times = found:count() / steps
     -- A step may be one turn of the loop: then each has a result that says how much was selected.
-    local turns = sized:count() >= options.each * steps and trace:calls { class = { "launch", "graph_launch" } }:count() <= options.turn * sized:count()
-    if found:count() == 0 or (repeats and times < options.least and not turns) or (not repeats and (found:count() < options.all or not found:throughout())) then return {} end
-    local pauses = require "amid"(trace, trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } }, found):where { min_ns = 1 }
-    pauses = pauses:minus(pauses:where { stretch = { "offload", "phase", "compiler", "optimizer", "lock" } })
+    local turns = sized:count() >= options.each * steps
+      and trace:calls { class = { "launch", "graph_launch" } }:count()
+        <= options.turn * sized:count()
+    if
+      found:count() == 0
+      or (repeats and times < options.least and not turns)
+      or (not repeats and (found:count() < options.all or not found:throughout()))
+    then
+      return {}
+    end
+    local pauses = require "amid"(
+      trace,
+      trace:idle { cause = { "launch", "launch_latency", "sync", "unknown" } },
+      found
+    ):where { min_ns = 1 }
+    pauses = pauses:minus(
+      pauses:where { stretch = { "offload", "phase", "compiler", "optimizer", "lock" } }
+    )
     local after = pauses:where { after = found }
     local idle = pauses:union_ns()
     local share = idle / total
-    if idle == 0 or share < options.share or after:count() < options.drained * found:count() then return {} end
+    if
+      idle == 0
+      or share < options.share
+      or after:count() < options.drained * found:count()
+    then
+      return {}
+    end
     local sizes = 2 * sized:count() >= found:count()
-    return { {
-      subject = sizes and "sizes" or "decisions",
-      message = sizes and "sizes" or "decides",
-      data = { count = math.max(1, math.floor(times + 0.5)), idle = idle / steps, share = share },
-      recoverable_ns = idle,
-      confidence = sizes and "high" or "medium",
-      metrics = {
-        { name = "results read back", value = times, unit = "count", threshold = options.least },
-        { name = "idle between them", value = share, unit = "fraction", threshold = options.share },
+    return {
+      {
+        subject = sizes and "sizes" or "decisions",
+        message = sizes and "sizes" or "decides",
+        data = {
+          count = math.max(1, math.floor(times + 0.5)),
+          idle = idle / steps,
+          share = share,
+        },
+        recoverable_ns = idle,
+        confidence = sizes and "high" or "medium",
+        metrics = {
+          {
+            name = "results read back",
+            value = times,
+            unit = "count",
+            threshold = options.least,
+          },
+          {
+            name = "idle between them",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = after:evidence { most = 5 },
       },
-      evidence = after:evidence { most = 5 },
-    } }
+    }
   end,
 }

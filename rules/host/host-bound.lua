@@ -5,15 +5,38 @@ return {
   since = "0.3",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time in which the host computes. As for gpu-idle." },
-    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name needs in order to be named." },
-    piece_ns = { default = 1000000, unit = "ns", doc = "A longer pause does not lie between two pieces of a compiled model (graph-breaks): guards and the start of the next piece take about 0.1 to 0.4 ms." },
-    read = { default = 0.5, unit = "fraction", doc = "The share of this time after results that were read back, from which these are the reason." },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Reported from this share of the step (or of the whole recording): idle time in which \z
+        the host computes. As for gpu-idle.",
+    },
+    named = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "The share of this time that one name needs in order to be named.",
+    },
+    piece_ns = {
+      default = 1000000,
+      unit = "ns",
+      doc = "A longer pause does not lie between two pieces of a compiled model (graph-breaks): \z
+        guards and the start of the next piece take about 0.1 to 0.4 ms.",
+    },
+    read = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "The share of this time after results that were read back, from which these are the \z
+        reason.",
+    },
   },
   messages = {
-    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host computes, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
-    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}){name}.{host}{start}",
-    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread computes.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
+      computes, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+    read = "The host reads a result back {times:once|# times} {a_step} and works on it before it \z
+      launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} \z
+      ({share:fraction}){name}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching \z
+      thread computes.{host}{start}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",
@@ -21,39 +44,81 @@ return {
     host = "The GPU waits while the host computes",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host does its own work: it does not launch, load, wait or compile, and is not in an operator that is slow to give the GPU its work (gpu-idle). The time counts if a range, an operator or a sampled function names it, if the thread is known to be on a CPU, if the calls in which threads wait were recorded and it is in none, or if it lies between a result that the host waited for and the next work that it gave the GPU. Time that is not known to be work belongs to gpu-idle. Without steps, what does not go on all through the recording may be the program's start: then it is a note.",
-    why = "The GPU waits for whatever the host computes between a result and the next launch: environments of reinforcement learning, NumPy between two calls of a model, tokenizing, sampling, logging. A faster GPU changes nothing then, and no CUDA graph reaches across.",
-    fix = "Do that work on the GPU, so that no result has to come back: vectorized environments (Isaac Lab, Brax, gymnax), torch or cupy instead of NumPy. Otherwise let both work at once: two halves of the batch that take turns, a thread or process that prepares the next one; and do what nothing waits for (logging, metrics) later and less often.",
-    wrong = "If only the host knows what comes next (a simulator, a customer's next request), the GPU has to wait. A server that is idle for lack of requests is no problem.",
+    what = "Adds up the time in which a GPU is idle while the host does its own work: it does not \z
+      launch, load, wait or compile, and is not in an operator that is slow to give the GPU its \z
+      work (gpu-idle). The time counts if a range, an operator or a sampled function names it, if \z
+      the thread is known to be on a CPU, if the calls in which threads wait were recorded and it \z
+      is in none, or if it lies between a result that the host waited for and the next work that \z
+      it gave the GPU. Time that is not known to be work belongs to gpu-idle. Without steps, what \z
+      does not go on all through the recording may be the program's start: then it is a note.",
+    why = "The GPU waits for whatever the host computes between a result and the next launch: \z
+      environments of reinforcement learning, NumPy between two calls of a model, tokenizing, \z
+      sampling, logging. A faster GPU changes nothing then, and no CUDA graph reaches across.",
+    fix = "Do that work on the GPU, so that no result has to come back: vectorized environments \z
+      (Isaac Lab, Brax, gymnax), torch or cupy instead of NumPy. Otherwise let both work at once: \z
+      two halves of the batch that take turns, a thread or process that prepares the next one; \z
+      and do what nothing waits for (logging, metrics) later and less often.",
+    wrong = "If only the host knows what comes next (a simulator, a customer's next request), the \z
+      GPU has to wait. A server that is idle for lack of requests is no problem.",
   },
   advice = {
     {
       when = "planner",
-      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that disables it (`--no-async-scheduling`).",
+      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that \z
+        disables it (`--no-async-scheduling`).",
       sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
       tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
     },
-    { when = { "planner", "named_work" }, "If that is already on, see what {what} does in addition to planning: that can go to another process, or run less often." },
     {
-      when = "read", unless = "planner",
+      when = { "planner", "named_work" },
+      "If that is already on, see what {what} does in addition to planning: that can go to \z
+        another process, or run less often.",
+    },
+    {
+      when = "read",
+      unless = "planner",
       pytorch = {
-        training = "Keep the work in between on the GPU: an environment, a reward or a sampler written in torch, or vectorized for the GPU. Then nothing has to be read back.",
-        cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be read back.",
+        training = "Keep the work in between on the GPU: an environment, a reward or a sampler \z
+          written in torch, or vectorized for the GPU. Then nothing has to be read back.",
+        cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be \z
+          read back.",
       },
-      jax = "Do the work in between in jax: under the same jit (`jax.lax.scan`, `jax.lax.cond`). Then nothing has to be read back.",
+      jax = "Do the work in between in jax: under the same jit (`jax.lax.scan`, `jax.lax.cond`). \z
+        Then nothing has to be read back.",
       cupy = "Do the work in between with cupy instead of NumPy: then nothing has to be read back.",
       cuda = "Do the work in between in a kernel: then nothing has to be read back.",
     },
-    { when = "read", unless = "planner", "Or let both work at once: split the batch in two, and let the GPU compute one half while the host works on the other." },
-    { when = "launches_too", unless = { "planner", "read" }, "Move host work off the launching thread: what {what} does in addition to launching can go to another thread or process, or run ahead of time or less often." },
-    { unless = { "planner", "read", "launches_too" }, "Move this work off the launching thread: do {what} in another thread or process, ahead of time, less often, or on the GPU." },
-    { when = { "read", "eager" }, "A CUDA graph cannot reach across: what comes after a result that was read back needs a separate launch." },
+    {
+      when = "read",
+      unless = "planner",
+      "Or let both work at once: split the batch in two, and let the GPU compute one half while \z
+        the host works on the other.",
+    },
+    {
+      when = "launches_too",
+      unless = { "planner", "read" },
+      "Move host work off the launching thread: what {what} does in addition to launching can go \z
+        to another thread or process, or run ahead of time or less often.",
+    },
+    {
+      unless = { "planner", "read", "launches_too" },
+      "Move this work off the launching thread: do {what} in another thread or process, ahead of \z
+        time, less often, or on the GPU.",
+    },
+    {
+      when = { "read", "eager" },
+      "A CUDA graph cannot reach across: what comes after a result that was read back needs a \z
+        separate launch.",
+    },
     {
       unless = "doing",
-      torch_profiler = "Name the parts of the loop and record again: `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
+      torch_profiler = "Name the parts of the loop and record again: \z
+        `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
       nsys = {
-        python = "Name the parts of the loop and record again: NVTX ranges, or `--python-sampling=true` for what Python did.",
-        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
+        python = "Name the parts of the loop and record again: NVTX ranges, or \z
+          `--python-sampling=true` for what Python did.",
+        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, \z
+          `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
       },
     },
   },
@@ -75,30 +140,62 @@ return {
     local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     local times = copies:count() / steps
     local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
-    local planner = not once and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
-    local launches_too = what and trace:ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }:count() > 0
-    local eager = trace:fact "steps.found" == 1 and trace:ops { kind = "kernel", in_graph = false }:count() > 0
-    return { {
-      subject = "host",
-      message = read and "read" or doing and "named" or "host",
-      data = {
-        idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps,
-        within = doing and within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
-        what = what or "it",
-        name = what and ", most of it in " .. what or "",
-        times = math.max(1, math.floor(times + 0.5)),
-        host = pauses:host(),
-        start = once and " It does not go on all through the recording, so it may be the program's start." or "",
+    local planner = not once
+      and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
+    local launches_too = what
+      and trace
+          :ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }
+          :count()
+        > 0
+    local eager = trace:fact "steps.found" == 1
+      and trace:ops { kind = "kernel", in_graph = false }:count() > 0
+    return {
+      {
+        subject = "host",
+        message = read and "read" or doing and "named" or "host",
+        data = {
+          idle = idle / steps,
+          share = share,
+          doing = doing and doing:short() or "",
+          brief = doing and doing:short(36) or "",
+          most = (most or 0) / steps,
+          within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
+            or "",
+          what = what or "it",
+          name = what and ", most of it in " .. what or "",
+          times = math.max(1, math.floor(times + 0.5)),
+          host = pauses:host(),
+          start = once
+              and " It does not go on all through the recording, so it may be the program's start."
+            or "",
+        },
+        recoverable_ns = idle,
+        change = { { pause = pauses } },
+        -- Guards of a compiled piece and the start of the next; longer pauses are the program's
+        -- own.
+        follows_from = 2 * pauses:where { max_ns = options.piece_ns }:union_ns() > idle
+            and trace:ops { name = "triton_*" }:count() > 0
+            and "graph-breaks"
+          or nil,
+        at_most = once and "note" or nil,
+        confidence = (doing or read) and "high" or "medium",
+        metrics = {
+          {
+            name = "idle while the host computes",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = pauses:evidence { most = 5 },
+        seen = {
+          planner = planner,
+          named_work = what,
+          launches_too = launches_too,
+          eager = eager,
+          doing = doing,
+        },
       },
-      recoverable_ns = idle,
-      change = { { pause = pauses } },
-      -- Guards of a compiled piece and the start of the next; longer pauses are the program's own.
-      follows_from = 2 * pauses:where { max_ns = options.piece_ns }:union_ns() > idle and trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks" or nil,
-      at_most = once and "note" or nil,
-      confidence = (doing or read) and "high" or "medium",
-      metrics = { { name = "idle while the host computes", value = share, unit = "fraction", threshold = options.share } },
-      evidence = pauses:evidence { most = 5 },
-      seen = { planner = planner, named_work = what, launches_too = launches_too, eager = eager, doing = doing },
-    } }
+    }
   end,
 }

@@ -5,14 +5,28 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    named = { default = 0.25, unit = "fraction", doc = "The share of this time that one name needs in order to be named." },
-    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time that no other rule explains." },
+    named = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "The share of this time that one name needs in order to be named.",
+    },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Reported from this share of the step (or of the whole recording): idle time that no \z
+        other rule explains.",
+    },
   },
   messages = {
-    waits = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host waits for something other than the GPU, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
-    preempted = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread has work to do but gets no CPU.{host}{start}",
-    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
-    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does something outside of CUDA that no range names.{host}{start}",
+    waits = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
+      waits for something other than the GPU, {most:ns} of it in \z
+      '`{doing}`'{within}.{host}{start}",
+    preempted = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
+      launching thread has work to do but gets no CPU.{host}{start}",
+    named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
+      works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+    host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
+      something outside of CUDA that no range names.{host}{start}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",
@@ -21,34 +35,70 @@ return {
     host = "The GPU is idle while the host does something unnamed",
   },
   doc = {
-    what = "Takes the idle time in which the host neither launches nor waits for the GPU, allocates, compiles or loads data, and names what it does by the innermost range, operator or operating-system call that takes most of it. Time that has its own rule is left out: host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's garbage collection. A thread that is in no call and on no CPU, while other threads run, was preempted. Without steps, idle time that does not go on all through the recording may be the program's start: then it is a note.",
-    why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python code between steps (metrics, logging, schedules, tokenizing), environments stepped on the CPU and data made there.",
-    fix = "If nothing names it, put NVTX ranges around the parts of the loop, or record Python stacks (`nsys profile --python-sampling=true`, or py-spy). Then move it to another thread or process, do it less often, do it on the GPU, or make it faster.",
-    wrong = "Work that the step depends on and only the host can do has to be done; the GPU can still work on something else meanwhile.",
+    what = "Takes the idle time in which the host neither launches nor waits for the GPU, \z
+      allocates, compiles or loads data, and names what it does by the innermost range, operator \z
+      or operating-system call that takes most of it. Time that has its own rule is left out: \z
+      host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time \z
+      next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's \z
+      garbage collection. A thread that is in no call and on no CPU, while other threads run, was \z
+      preempted. Without steps, idle time that does not go on all through the recording may be \z
+      the program's start: then it is a note.",
+    why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python \z
+      code between steps (metrics, logging, schedules, tokenizing), environments stepped on the \z
+      CPU and data made there.",
+    fix = "If nothing names it, put NVTX ranges around the parts of the loop, or record Python \z
+      stacks (`nsys profile --python-sampling=true`, or py-spy). Then move it to another thread \z
+      or process, do it less often, do it on the GPU, or make it faster.",
+    wrong = "Work that the step depends on and only the host can do has to be done; the GPU can \z
+      still work on something else meanwhile.",
   },
   advice = {
     {
       when = "preempted",
-      pytorch = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (`OMP_NUM_THREADS`, `torch.set_num_threads`, `num_workers` of the loader).",
-      cuda = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no more threads than there are cores (`OMP_NUM_THREADS`).",
+      pytorch = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. \z
+        The launching thread is not waiting, other threads keep it off its CPU; start no more \z
+        threads than there are cores (`OMP_NUM_THREADS`, `torch.set_num_threads`, `num_workers` \z
+        of the loader).",
+      cuda = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. \z
+        The launching thread is not waiting, other threads keep it off its CPU; start no more \z
+        threads than there are cores (`OMP_NUM_THREADS`).",
     },
-    { when = "waits", "Shorten what the host waits for, or do not wait: it waits in '`{doing}`'{within} until another thread, process or device is done, or a time is over. The timeline shows what ends the wait." },
-    { when = "named", "Move this work off the launching thread: '`{outer}`' can go to another thread or process, run less often, or run on the GPU." },
+    {
+      when = "waits",
+      "Shorten what the host waits for, or do not wait: it waits in '`{doing}`'{within} until \z
+        another thread, process or device is done, or a time is over. The timeline shows what \z
+        ends the wait.",
+    },
+    {
+      when = "named",
+      "Move this work off the launching thread: '`{outer}`' can go to another thread or process, \z
+        run less often, or run on the GPU.",
+    },
     {
       when = "host",
-      torch_profiler = "Name the parts of the loop and record again: `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
+      torch_profiler = "Name the parts of the loop and record again: \z
+        `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
       nsys = {
-        python = "Name the parts of the loop and record again: NVTX ranges, or `--python-sampling=true` for what Python did.",
-        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
+        python = "Name the parts of the loop and record again: NVTX ranges, or \z
+          `--python-sampling=true` for what Python did.",
+        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, \z
+          `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
       },
     },
     {
       unless = { "preempted", "once" },
-      vllm = "If requests are waiting: `--async-scheduling` plans the next step while this one runs.",
-      sglang = "If requests are waiting: without `--disable-overlap-schedule` the next batch is planned while this one runs.",
-      tensorrt_llm = "If requests are waiting: without `disable_overlap_scheduler` the next step is planned while this one runs.",
+      vllm = "If requests are waiting: `--async-scheduling` plans the next step while this one \z
+        runs.",
+      sglang = "If requests are waiting: without `--disable-overlap-schedule` the next batch is \z
+        planned while this one runs.",
+      tensorrt_llm = "If requests are waiting: without `disable_overlap_scheduler` the next step \z
+        is planned while this one runs.",
     },
-    { unless = "os_calls", nsys = "Record operating-system calls as well: `--trace=cuda,nvtx,osrt` tells waiting for files and threads from computing." },
+    {
+      unless = "os_calls",
+      nsys = "Record operating-system calls as well: `--trace=cuda,nvtx,osrt` tells waiting for \z
+        files and threads from computing.",
+    },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
@@ -69,31 +119,67 @@ return {
     local doing, within, most = pauses:doing(options.named)
     local waits = doing and pauses:where { stretch = "waits" }:doing(0) == doing
     local preempted = 2 * pauses:where { stretch = "preempted" }:union_ns() >= idle
-    -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer launches they would not.
+    -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer
+    -- launches they would not.
     local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
     local in_turns = waits and doing:glob "pthread_cond*" and launching >= 2 * idle
-    -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler names it.
+    -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler
+    -- names it.
     local others = trace:fact "device.count" - 1
     local longest = others > 0 and pauses:group("device")[1].rows:union_ns() or 0
     local one_rank = others > 0 and longest * others >= 2 * (idle - longest)
-    local moves = trace:ops { direction = "um_*", cause = { "fault", "speculative", "eviction", "access_counter", "" } }
-    local turns = pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
+    local moves = trace:ops {
+      direction = "um_*",
+      cause = { "fault", "speculative", "eviction", "access_counter", "" },
+    }
+    local turns =
+      pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     -- Without steps, pauses that do not go on all through the recording may be the program's start.
-    local once = not found and not pauses:where { before = trace:ops { kind = { "kernel", "graph", "set", "copy" } }:minus(trace:ops { direction = "um_*" }) }:throughout()
-    return { {
-      subject = "host",
-      message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
-      data = { host = pauses:host(), idle = idle / steps, share = share, doing = doing and doing:short() or "", brief = doing and doing:short(36) or "", most = (most or 0) / steps, within = doing and within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
-        outer = doing and (within ~= "" and within or doing):short() or "",
-        start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
-      recoverable_ns = idle,
-      change = doing and { { pause = pauses } } or nil,  -- to record again makes nothing faster
-      at_most = once and "note" or nil,
-      confidence = doing and "high" or "medium",
-      follows_from = 2 * turns > idle and "um-migration-storm" or in_turns and "launch-bound" or one_rank and "rank-straggler" or nil,
-      metrics = { { name = "idle while the host works", value = share, unit = "fraction", threshold = options.share } },
-      evidence = pauses:evidence { most = 5 },
-      seen = { once = once, os_calls = trace:available "os_calls" },
-    } }
+    local once = not found
+      and not pauses
+        :where {
+          before = trace
+            :ops { kind = { "kernel", "graph", "set", "copy" } }
+            :minus(trace:ops { direction = "um_*" }),
+        }
+        :throughout()
+    return {
+      {
+        subject = "host",
+        message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
+        data = {
+          host = pauses:host(),
+          idle = idle / steps,
+          share = share,
+          doing = doing and doing:short() or "",
+          brief = doing and doing:short(36) or "",
+          most = (most or 0) / steps,
+          within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
+            or "",
+          outer = doing and (within ~= "" and within or doing):short() or "",
+          start = once
+              and " It does not go on all through the recording, so it may be the program's start."
+            or "",
+        },
+        recoverable_ns = idle,
+        change = doing and { { pause = pauses } } or nil, -- to record again makes nothing faster
+        at_most = once and "note" or nil,
+        confidence = doing and "high" or "medium",
+        follows_from = 2 * turns > idle and "um-migration-storm"
+          or in_turns and "launch-bound"
+          or one_rank and "rank-straggler"
+          or nil,
+        metrics = {
+          {
+            name = "idle while the host works",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = pauses:evidence { most = 5 },
+        seen = { once = once, os_calls = trace:available "os_calls" },
+      },
+    }
   end,
 }

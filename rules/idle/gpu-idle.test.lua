@@ -1,58 +1,260 @@
 -- Six steps of 10 ms: the host does something for `time` us between two kernels, outside of CUDA.
 local MiB = 1048576
 local function steps(time, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = {
-    { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 2020 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 2010 + time, 2015 + time } } } }
-  for key, value in pairs(more or {}) do trace[key] = value end
+  local trace = {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9900, "step {n}" } },
+    ops = {
+      { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+      { 2020 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 2010 + time, 2015 + time } },
+    },
+  }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
   return trace
 end
-local unseen = { "os_calls" }  -- what the host did does not show
+local unseen = { "os_calls" } -- what the host did does not show
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
 return {
-  { name = "fires on a pause of which nothing tells what the host did", trace = steps(4000, { not_collected = unseen }), expect = { { severity = "error", subject = "host", confidence = "medium", message = "The GPU is idle for 4.01 ms of each 10.0 ms step (40 %) while the host does something outside of CUDA that no range names.", worth = { 0.39, 0.41 } } } },
-  { name = "is a warning at a sixth", trace = steps(1700, { not_collected = unseen }), expect = { { severity = "warning" } } },
-  { name = "leaves what the host computes to host-bound", trace = steps(4000, { ranges = ranges "compute metrics" }), expect = "clean" },
-  { name = "leaves a thread that is in no call to host-bound", trace = steps(4000), expect = "clean" },
-  { name = "leaves Python's lock to gil-contention", trace = steps(4000, { ranges = ranges "Waiting for GIL", python_lock = { { 2100, 6000 }, { 2000, 6000, thread = "chatter", holds = true } } }), expect = "clean" },
-  { name = "adds what the host computes where that is little", trace = steps(1700, { os_calls = { { 2020, 2900, "poll" } }, calls = { { 2900, 2905, "cudaStreamQuery" } } }), expect = { { severity = "warning" } } },
-  { name = "names an operator that is slow to launch", trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 2005, 6100, "aten::_foreach_mul_" } } }), expect = { { message = "*in 'aten::_foreach_mul_'." } } },
-  { name = "tells waiting from working", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }), expect = { { severity = "error", message = "*while the host waits for something other than the GPU*in 'pthread_cond_wait'." } } },
-  { name = "tells that it was held off the CPU", trace = steps(4000, { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }),
-    expect = { { message = "*For 7* % of that time the launching thread was off the CPU, outside of any waiting call, mostly while other recorded threads used it." } } },
-  { name = "tells who was at work while it waited", trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } }, cpu_stretches = { { 0, 2200 }, { 5890, 9990 }, { 2200, 5880, thread = "loader", cpu = 1 } } }),
-    expect = { { message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was running before most waits ended." } } },
-  { name = "fires next to unified memory", trace = steps(4000, { ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" }, { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } } } }),
-    expect = { { severity = "error" } } },
+  {
+    name = "fires on a pause of which nothing tells what the host did",
+    trace = steps(4000, { not_collected = unseen }),
+    expect = {
+      {
+        severity = "error",
+        subject = "host",
+        confidence = "medium",
+        message = "The GPU is idle for 4.01 ms of each 10.0 ms step (40 %) while the host does \z
+          something outside of CUDA that no range names.",
+        worth = { 0.39, 0.41 },
+      },
+    },
+  },
+  {
+    name = "is a warning at a sixth",
+    trace = steps(1700, { not_collected = unseen }),
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "leaves what the host computes to host-bound",
+    trace = steps(4000, { ranges = ranges "compute metrics" }),
+    expect = "clean",
+  },
+  {
+    name = "leaves a thread that is in no call to host-bound",
+    trace = steps(4000),
+    expect = "clean",
+  },
+  {
+    name = "leaves Python's lock to gil-contention",
+    trace = steps(4000, {
+      ranges = ranges "Waiting for GIL",
+      python_lock = { { 2100, 6000 }, { 2000, 6000, thread = "chatter", holds = true } },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "adds what the host computes where that is little",
+    trace = steps(
+      1700,
+      { os_calls = { { 2020, 2900, "poll" } }, calls = { { 2900, 2905, "cudaStreamQuery" } } }
+    ),
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "names an operator that is slow to launch",
+    trace = steps(
+      4000,
+      { ranges = { { 0, 9900, "step {n}" }, { 2005, 6100, "aten::_foreach_mul_" } } }
+    ),
+    expect = { { message = "*in 'aten::_foreach_mul_'." } },
+  },
+  {
+    name = "tells waiting from working",
+    trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_cond_wait" } } }),
+    expect = {
+      {
+        severity = "error",
+        message = "*while the host waits for something other than the GPU*in 'pthread_cond_wait'.",
+      },
+    },
+  },
+  {
+    name = "tells that it was held off the CPU",
+    trace = steps(
+      4000,
+      { cpu_stretches = { { 0, 3000 }, { 6000, 9990 }, { 3000, 6000, thread = "other" } } }
+    ),
+    expect = {
+      {
+        message = "*For 7* % of that time the launching thread was off the CPU, outside of any \z
+          waiting call, mostly while other recorded threads used it.",
+      },
+    },
+  },
+  {
+    name = "tells who was at work while it waited",
+    trace = steps(4000, {
+      os_calls = { { 2100, 5900, "pthread_cond_wait" } },
+      cpu_stretches = {
+        { 0, 2200 },
+        { 5890, 9990 },
+        { 2200, 5880, thread = "loader", cpu = 1 },
+      },
+    }),
+    expect = {
+      {
+        message = "*For 9* % of that time the launching thread waited, and 'loader (2)' was \z
+          running before most waits ended.",
+      },
+    },
+  },
+  {
+    name = "fires next to unified memory",
+    trace = steps(4000, {
+      ops = {
+        { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+        { 3000, 3100, copy = "um_d2h", bytes = 65536, address = 65536, cause = "fault" },
+        { 6020, 9990, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } },
+      },
+    }),
+    expect = { { severity = "error" } },
+  },
 
   { name = "is silent below a tenth", trace = steps(900), expect = "clean" },
-  { name = "is silent below the team's own threshold", trace = steps(4000), options = { share = 0.5 }, expect = "clean" },
-  { name = "is silent about loading", trace = steps(4000, { ranges = ranges "dataloader" }), expect = "clean" },
-  { name = "is silent about a checkpoint, which has a rule", trace = steps(4000, { ranges = ranges "save_checkpoint" }), expect = "clean" },
-  { name = "is silent about an evaluation, which has a rule", trace = steps(4000, { ranges = ranges "validation loop" }), expect = "clean" },
-  { name = "is silent about garbage collection, which has a rule", trace = steps(4000, { ranges = ranges "gc.collect" }), expect = "clean" },
-  { name = "is silent about waits", trace = steps(4000, { calls = { { 1000, 6005, "cudaStreamSynchronize" } } }), expect = "clean" },
-  { name = "is silent about launching", trace = steps(0, { ops = (function()
-      local ops = {}
-      for i = 0, 19 do ops[#ops + 1] = { i * 500 + 220, i * 500 + 500, kernel = "nvjet_tst_gemm", launched = { i * 500 + 210, i * 500 + 215 } } end
-      return ops
-    end)() }), expect = "clean" },
-  { name = "is silent about allocation", trace = steps(4000, { calls = { { 2000, 6005, "cudaMalloc" } } }), expect = "clean" },
-  { name = "is silent about offloading, which has a rule", trace = steps(0, { ops = {
-      { 100, 1000, kernel = "nvjet_tst_gemm" }, { 1000, 1500, copy = "d2h", bytes = 8 * MiB }, { 1500, 2000, copy = "d2h", bytes = 16 * MiB },
-      { 6000, 6500, copy = "h2d", bytes = 16 * MiB }, { 6500, 7000, copy = "h2d", bytes = 8 * MiB }, { 7000, 9950, kernel = "nvjet_tst_gemm" } } }), expect = "clean" },
+  {
+    name = "is silent below the team's own threshold",
+    trace = steps(4000),
+    options = { share = 0.5 },
+    expect = "clean",
+  },
+  {
+    name = "is silent about loading",
+    trace = steps(4000, { ranges = ranges "dataloader" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about a checkpoint, which has a rule",
+    trace = steps(4000, { ranges = ranges "save_checkpoint" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about an evaluation, which has a rule",
+    trace = steps(4000, { ranges = ranges "validation loop" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about garbage collection, which has a rule",
+    trace = steps(4000, { ranges = ranges "gc.collect" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about waits",
+    trace = steps(4000, { calls = { { 1000, 6005, "cudaStreamSynchronize" } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about launching",
+    trace = steps(0, {
+      ops = (function()
+        local ops = {}
+        for i = 0, 19 do
+          ops[#ops + 1] = {
+            i * 500 + 220,
+            i * 500 + 500,
+            kernel = "nvjet_tst_gemm",
+            launched = { i * 500 + 210, i * 500 + 215 },
+          }
+        end
+        return ops
+      end)(),
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about allocation",
+    trace = steps(4000, { calls = { { 2000, 6005, "cudaMalloc" } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about offloading, which has a rule",
+    trace = steps(0, {
+      ops = {
+        { 100, 1000, kernel = "nvjet_tst_gemm" },
+        { 1000, 1500, copy = "d2h", bytes = 8 * MiB },
+        { 1500, 2000, copy = "d2h", bytes = 16 * MiB },
+        { 6000, 6500, copy = "h2d", bytes = 16 * MiB },
+        { 6500, 7000, copy = "h2d", bytes = 8 * MiB },
+        { 7000, 9950, kernel = "nvjet_tst_gemm" },
+      },
+    }),
+    expect = "clean",
+  },
   { name = "is silent about a GPU that works", trace = steps(0), expect = "clean" },
-  { name = "is silent with a threshold of zero and nothing idle", trace = steps(0), options = { share = 0 }, expect = "clean" },
+  {
+    name = "is silent with a threshold of zero and nothing idle",
+    trace = steps(0),
+    options = { share = 0 },
+    expect = "clean",
+  },
 
-  { name = "goes by its share without steps, if it goes on all through", trace = steps(4000, { ranges = {}, not_collected = unseen }), expect = { { severity = "error", message = "The GPU is idle for 24.* ms of the recorded*that no range names." } } },
-  { name = "is a note, and says so, where it may be the start", trace = { not_collected = unseen, ops = { { 0, 1000, kernel = "a" }, { 5000, 9000, kernel = "b" }, { 9000, 20000, kernel = "a" } } }, expect = { { severity = "note", message = "* so it may be the program's start." } } },
-  { name = "needs calls", trace = steps(4000, { not_collected = { "calls" } }), expect = "not checked" },
+  {
+    name = "goes by its share without steps, if it goes on all through",
+    trace = steps(4000, { ranges = {}, not_collected = unseen }),
+    expect = {
+      {
+        severity = "error",
+        message = "The GPU is idle for 24.* ms of the recorded*that no range names.",
+      },
+    },
+  },
+  {
+    name = "is a note, and says so, where it may be the start",
+    trace = {
+      not_collected = unseen,
+      ops = {
+        { 0, 1000, kernel = "a" },
+        { 5000, 9000, kernel = "b" },
+        { 9000, 20000, kernel = "a" },
+      },
+    },
+    expect = { { severity = "note", message = "* so it may be the program's start." } },
+  },
+  {
+    name = "needs calls",
+    trace = steps(4000, { not_collected = { "calls" } }),
+    expect = "not checked",
+  },
 
   { name = "good", fixture = "good", expect = "clean" },
   { name = "starved: the loader", fixture = "starved", expect = "clean" },
-  { name = "launchbound: threads that launch in turns wait for each other", fixture = "launchbound", expect = { { severity = "warning", message = "*'pthread_cond_wait'.*", follows_from = "launch-bound" } } },
+  {
+    name = "launchbound: threads that launch in turns wait for each other",
+    fixture = "launchbound",
+    expect = {
+      {
+        severity = "warning",
+        message = "*'pthread_cond_wait'.*",
+        follows_from = "launch-bound",
+      },
+    },
+  },
   { name = "offload: copies", fixture = "offload", expect = "clean" },
-  { name = "um-umtouch-full: the host touches pages of the GPU's, which um-migration-storm has", fixture = "um-umtouch-full", expect = "clean" },
-  { name = "beat: the loader, though another thread launches tiny kernels meanwhile", fixture = "beat", expect = "clean" },
-  { name = "products: what comes before the first kernel is no loop", fixture = "products", expect = "clean" },
+  {
+    name = "um-umtouch-full: the host touches pages of the GPU's, which um-migration-storm has",
+    fixture = "um-umtouch-full",
+    expect = "clean",
+  },
+  {
+    name = "beat: the loader, though another thread launches tiny kernels meanwhile",
+    fixture = "beat",
+    expect = "clean",
+  },
+  {
+    name = "products: what comes before the first kernel is no loop",
+    fixture = "products",
+    expect = "clean",
+  },
 }

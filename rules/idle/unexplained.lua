@@ -1,26 +1,150 @@
 -- Causes of idle time in the account, in the words of a message, and the rules that report them.
 local known = {
-  { cause = "input", what = "while the host fetches its next input", short = "while the host fetches input", rules = { "data-loader-starvation" } },
-  { cause = "sync", what = "while the host waits for the GPU, or has just waited", short = "around the host's waits for it", rules = { "host-sync", "alloc-churn", "data-dependent-sync", "sync-memcpy", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer" } },
-  { cause = "launch", what = "while the host launches", short = "while the host launches", rules = { "launch-bound", "data-dependent-sync", "graph-breaks", "ddp-buffers", "host-sync", "sync-memcpy", "pageable-memcpy", "alloc-churn" } },
-  { cause = "launch_latency", what = "between a launch and the start of what it launched", short = "between launches and kernels", rules = { "launch-bound", "host-sync", "alloc-churn" } },
-  { cause = "allocation", what = "while the host allocates or frees memory", short = "while the host allocates memory", rules = { "alloc-churn" } },
-  { cause = "compilation", what = "while the host compiles", short = "while the host compiles", rules = { "jit-in-loop" } },
-  { cause = "loading", what = "while the host loads code", short = "while the host loads code", rules = { "first-use", "jit-in-loop" } },
-  { cause = "faults", what = "while the host touches pages of unified memory that are on the GPU", short = "while the host touches its pages", rules = { "um-migration-storm", "um-fault-stall" } },
-  { cause = "failed", what = "in calls that fail", short = "in calls that fail", rules = { "failed-calls" } },
-  { cause = "dependency", what = "although the next operation had been launched: another stream, device or process kept it waiting", short = "although work was launched", rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" } },
-  { cause = "unknown", what = "while the host does something else", short = "while the host does something else", rules = { "gpu-idle", "host-bound", "cpu-optimizer", "gil-contention", "jit-in-loop", "ddp-buffers", "offload-sync-gap", "checkpoint-stall", "gc-pause", "data-loader-starvation", "um-migration-storm", "um-fault-stall" } },
+  {
+    cause = "input",
+    what = "while the host fetches its next input",
+    short = "while the host fetches input",
+    rules = { "data-loader-starvation" },
+  },
+  {
+    cause = "sync",
+    what = "while the host waits for the GPU, or has just waited",
+    short = "around the host's waits for it",
+    rules = {
+      "host-sync",
+      "alloc-churn",
+      "data-dependent-sync",
+      "sync-memcpy",
+      "pageable-memcpy",
+      "offload-sync-gap",
+      "cpu-optimizer",
+    },
+  },
+  {
+    cause = "launch",
+    what = "while the host launches",
+    short = "while the host launches",
+    rules = {
+      "launch-bound",
+      "data-dependent-sync",
+      "graph-breaks",
+      "ddp-buffers",
+      "host-sync",
+      "sync-memcpy",
+      "pageable-memcpy",
+      "alloc-churn",
+    },
+  },
+  {
+    cause = "launch_latency",
+    what = "between a launch and the start of what it launched",
+    short = "between launches and kernels",
+    rules = { "launch-bound", "host-sync", "alloc-churn" },
+  },
+  {
+    cause = "allocation",
+    what = "while the host allocates or frees memory",
+    short = "while the host allocates memory",
+    rules = { "alloc-churn" },
+  },
+  {
+    cause = "compilation",
+    what = "while the host compiles",
+    short = "while the host compiles",
+    rules = { "jit-in-loop" },
+  },
+  {
+    cause = "loading",
+    what = "while the host loads code",
+    short = "while the host loads code",
+    rules = { "first-use", "jit-in-loop" },
+  },
+  {
+    cause = "faults",
+    what = "while the host touches pages of unified memory that are on the GPU",
+    short = "while the host touches its pages",
+    rules = { "um-migration-storm", "um-fault-stall" },
+  },
+  {
+    cause = "failed",
+    what = "in calls that fail",
+    short = "in calls that fail",
+    rules = { "failed-calls" },
+  },
+  {
+    cause = "dependency",
+    what = "although the next operation had been launched: another stream, device or process kept \z
+      it waiting",
+    short = "although work was launched",
+    rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" },
+  },
+  {
+    cause = "unknown",
+    what = "while the host does something else",
+    short = "while the host does something else",
+    rules = {
+      "gpu-idle",
+      "host-bound",
+      "cpu-optimizer",
+      "gil-contention",
+      "jit-in-loop",
+      "ddp-buffers",
+      "offload-sync-gap",
+      "checkpoint-stall",
+      "gc-pause",
+      "data-loader-starvation",
+      "um-migration-storm",
+      "um-fault-stall",
+    },
+  },
 }
 local exposed = {
-  { fact = "account.copy_exposed_fraction", subject = "copies", what = "copies run while nothing computes", short = "Copies run while nothing computes", rules = { "exposed-memcpy", "resident-data", "pageable-memcpy", "offload-sync-gap", "cpu-optimizer", "checkpoint-stall", "um-migration-storm" },
-    rows = function(trace) return trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p", "h2h", "other", "um_*" } } end, by = "direction" },
-  { fact = "account.communication_exposed_fraction", subject = "communication", what = "collectives run while nothing computes", short = "Collectives run while nothing computes", rules = { "exposed-collective", "slow-collective", "small-collectives", "rank-straggler", "pipeline-bubble", "ddp-buffers", "data-parallel", "fsdp-late-gather", "fsdp-regather", "grad-sync-every-microbatch" },
-    rows = function(trace) return trace:ops { class = "collective" } end, by = "name" },
+  {
+    fact = "account.copy_exposed_fraction",
+    subject = "copies",
+    what = "copies run while nothing computes",
+    short = "Copies run while nothing computes",
+    rules = {
+      "exposed-memcpy",
+      "resident-data",
+      "pageable-memcpy",
+      "offload-sync-gap",
+      "cpu-optimizer",
+      "checkpoint-stall",
+      "um-migration-storm",
+    },
+    rows = function(trace)
+      return trace:ops {
+        kind = "copy",
+        direction = { "h2d", "d2h", "p2p", "h2h", "other", "um_*" },
+      }
+    end,
+    by = "direction",
+  },
+  {
+    fact = "account.communication_exposed_fraction",
+    subject = "communication",
+    what = "collectives run while nothing computes",
+    short = "Collectives run while nothing computes",
+    rules = {
+      "exposed-collective",
+      "slow-collective",
+      "small-collectives",
+      "rank-straggler",
+      "pipeline-bubble",
+      "ddp-buffers",
+      "data-parallel",
+      "fsdp-late-gather",
+      "fsdp-regather",
+      "grad-sync-every-microbatch",
+    },
+    rows = function(trace) return trace:ops { class = "collective" } end,
+    by = "name",
+  },
 }
 
 local constants = {
-  named = 3,  -- causes in the message about several
+  named = 3, -- causes in the message about several
 }
 
 return {
@@ -31,12 +155,24 @@ return {
   needs = { "kernels" },
   after_others = true,
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Share of the step (or of the whole recording) that the account gives to one cause, from which it is reported." },
-    pause_ns = { default = 5000, unit = "ns", doc = "A shorter pause before work that had been launched is the GPU's own, between one operation and the next, and waits for nothing else." },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Share of the step (or of the whole recording) that the account gives to one cause, \z
+        from which it is reported.",
+    },
+    pause_ns = {
+      default = 5000,
+      unit = "ns",
+      doc = "A shorter pause before work that had been launched is the GPU's own, between one \z
+        operation and the next, and waits for nothing else.",
+    },
   },
   messages = {
-    idle = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) {what}{names}.{host}{start}",
-    several = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) for several reasons, each below a tenth: {names}.{start}",
+    idle = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) \z
+      {what}{names}.{host}{start}",
+    several = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) for several \z
+      reasons, each below a tenth: {names}.{start}",
     exposed = "For {time:lost} of {each_step} ({share:fraction}) {what}{names}.{start}",
   },
   headlines = {
@@ -45,9 +181,17 @@ return {
     exposed = "{short}",
   },
   doc = {
-    what = "Goes through the causes of idle time and the exposed copies and collectives of the account. A cause that takes a tenth or more, and that no other rule has reported, becomes a finding that names the call, range, kernel or direction that most of it belongs to, with the worst stretches; several smaller causes together are a note. Without steps, what does not go on all through the recording may be the program's start: then it is a note.",
-    why = "A report that is idle for half of its time and still clean misleads. Even if no rule knows a fix, the place to look is known.",
-    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: what does the stream wait for (`cudaStreamWaitEvent`, another device, a host function, another process on the same GPU)? Let both sides work at once: split the batch, or send earlier what the other side waits for.",
+    what = "Goes through the causes of idle time and the exposed copies and collectives of the \z
+      account. A cause that takes a tenth or more, and that no other rule has reported, becomes a \z
+      finding that names the call, range, kernel or direction that most of it belongs to, with \z
+      the worst stretches; several smaller causes together are a note. Without steps, what does \z
+      not go on all through the recording may be the program's start: then it is a note.",
+    why = "A report that is idle for half of its time and still clean misleads. Even if no rule \z
+      knows a fix, the place to look is known.",
+    fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: \z
+      what does the stream wait for (`cudaStreamWaitEvent`, another device, a host function, \z
+      another process on the same GPU)? Let both sides work at once: split the batch, or send \z
+      earlier what the other side waits for.",
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
   advice = {
@@ -56,7 +200,9 @@ return {
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found, spoken = trace:fact "steps.found" == 1, {}
-    for _, finding in ipairs(trace:found()) do spoken[finding.rule] = true end
+    for _, finding in ipairs(trace:found()) do
+      spoken[finding.rule] = true
+    end
     -- A team that leaves a rule out does not want to hear about its subject.
     local function explained(rules)
       for _, rule in ipairs(rules) do
@@ -71,19 +217,41 @@ return {
       findings[#findings + 1] = {
         subject = subject,
         message = message,
-        data = { time = time / steps, share = time / total, what = what, short = brief, names = names, host = message == "idle" and subject ~= "dependency" and subject ~= "launch_latency" and rows:host() or "",  -- launched work does not wait for the host
-          start = once and " It does not go on all through the recording, so it may be the program's start." or "" },
+        data = {
+          time = time / steps,
+          share = time / total,
+          what = what,
+          short = brief,
+          names = names,
+          host = message == "idle"
+              and subject ~= "dependency"
+              and subject ~= "launch_latency"
+              and rows:host()
+            or "", -- launched work does not wait for the host
+          start = once
+              and " It does not go on all through the recording, so it may be the program's start."
+            or "",
+        },
         recoverable_ns = time,
         at_most = once and "note" or nil,
         confidence = "medium",
-        metrics = { { name = subject, value = time / total, unit = "fraction", threshold = options.share } },
+        metrics = {
+          {
+            name = subject,
+            value = time / total,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
         evidence = rows:evidence { most = 5 },
       }
     end
     -- What most of the time has in common.
     local function most_of(rows, field, words, time)
       for _, group in ipairs(rows:group(field, 3)) do
-        if group.key ~= "" and 2 * group.sum_ns > time then return string.format(words, group.key:short()), group.rows end
+        if group.key ~= "" and 2 * group.sum_ns > time then
+          return string.format(words, group.key:short()), group.rows
+        end
       end
       return "", rows
     end
@@ -93,7 +261,8 @@ return {
       local share = trace:fact("account.idle." .. cause.cause .. "_fraction") or 0
       if share > 0 and share < options.share and not explained(cause.rules) then
         small[#small + 1] = cause.cause
-        parts[#parts + 1] = { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
+        parts[#parts + 1] =
+          { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
       elseif share >= options.share and not explained(cause.rules) then
         local rows = trace:idle { cause = cause.cause }
         local time = rows:union_ns()
@@ -102,10 +271,26 @@ return {
           rows = rows:where { min_ns = options.pause_ns }
           time = rows:union_ns()
         end
-        local doing, of = most_of(rows, "doing", waits and "; meanwhile the host is in '`%s`'" or ", most of it in '`%s`'", time)
-        local within = doing ~= "" and most_of(of, "within", " (within '`%s`')", of:union_ns()) or ""
+        local doing, of = most_of(
+          rows,
+          "doing",
+          waits and "; meanwhile the host is in '`%s`'" or ", most of it in '`%s`'",
+          time
+        )
+        local within = doing ~= "" and most_of(of, "within", " (within '`%s`')", of:union_ns())
+          or ""
         local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
-        if time / total >= options.share then add(cause.cause, "idle", cause.what, cause.short, before .. doing .. within, rows, time) end
+        if time / total >= options.share then
+          add(
+            cause.cause,
+            "idle",
+            cause.what,
+            cause.short,
+            before .. doing .. within,
+            rows,
+            time
+          )
+        end
       end
     end
     -- The GPU's own pauses are idle time that cannot be saved.
@@ -113,7 +298,9 @@ return {
     if #small > 1 and rest:union_ns() >= options.share * total then
       table.sort(parts, function(a, b) return a.share > b.share end)
       local names = {}
-      for i = 1, math.min(constants.named, #parts) do names[i] = parts[i].text end
+      for i = 1, math.min(constants.named, #parts) do
+        names[i] = parts[i].text
+      end
       add("several causes", "several", "", "", table.concat(names, "; "), rest, rest:union_ns())
       findings[#findings].at_most = "note"
     end
@@ -123,7 +310,15 @@ return {
         local rows = part.rows(trace)
         local shown = rows:exposed(kernels:minus(rows), 1 / 2)
         local time = rows:exposed_ns(kernels:minus(rows))
-        add(part.subject, "exposed", part.what, part.short, (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")), shown, time)
+        add(
+          part.subject,
+          "exposed",
+          part.what,
+          part.short,
+          (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")),
+          shown,
+          time
+        )
         -- Of what hides for the most part, only the ends are exposed.
         if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
       end

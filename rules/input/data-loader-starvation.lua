@@ -1,6 +1,19 @@
 -- Operating-system calls in which a thread waits for another thread or process.
-local waiting = { "poll", "ppoll", "select", "epoll_wait*", "sem_wait", "sem_timedwait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_timedwait",
-  "pthread_cond_clockwait", "futex*", "recv*", "pthread_join" }
+local waiting = {
+  "poll",
+  "ppoll",
+  "select",
+  "epoll_wait*",
+  "sem_wait",
+  "sem_timedwait",
+  "sem_clockwait",
+  "pthread_cond_wait",
+  "pthread_cond_timedwait",
+  "pthread_cond_clockwait",
+  "futex*",
+  "recv*",
+  "pthread_join",
+}
 -- Calls in which it reads files.
 local reading = { "read*", "pread*", "open*", "fread*", "*file access*" }
 return {
@@ -10,18 +23,48 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: idle time in which the loader keeps the GPU waiting. The PyTorch profiler's advisor used 5 %, XProf warns at 5 % and 20 %." },
-    note_share = { default = 0.02, unit = "fraction", doc = "From this share of the step it is a note; below it is noise." },
-    collection_ns = { default = 200000000, unit = "ns", doc = "A silent pause of this length may also be a garbage collection: as for gc-pause." },
-    much = { default = 8, unit = "count", doc = "How many times as fast the loader may have to become by more workers alone. Chosen: processes rarely have more cores to spare." },
-    most_workers = { default = 16, unit = "count", doc = "Workers that the advice asks for at most. Chosen: beyond, a batch has to become cheaper." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: idle time in which the loader keeps the GPU \z
+        waiting. The PyTorch profiler's advisor used 5 %, XProf warns at 5 % and 20 %.",
+    },
+    note_share = {
+      default = 0.02,
+      unit = "fraction",
+      doc = "From this share of the step it is a note; below it is noise.",
+    },
+    collection_ns = {
+      default = 200000000,
+      unit = "ns",
+      doc = "A silent pause of this length may also be a garbage collection: as for gc-pause.",
+    },
+    much = {
+      default = 8,
+      unit = "count",
+      doc = "How many times as fast the loader may have to become by more workers alone. Chosen: \z
+        processes rarely have more cores to spare.",
+    },
+    most_workers = {
+      default = 16,
+      unit = "count",
+      doc = "Workers that the advice asks for at most. Chosen: beyond, a batch has to become \z
+        cheaper.",
+    },
   },
   messages = {
-    main = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread itself loads the next batch.{host}",
-    workers = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the launching thread waits for its loader workers.{host}",
-    fetch = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching thread fetches its next batch.{host}",
-    pause = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA, most likely loading the next batch.{host}",
-    unsure = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads data, the launching thread does something other than CUDA. It may load the next batch or collect garbage; no range says which.{host}",
+    main = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the \z
+      launching thread itself loads the next batch.{host}",
+    workers = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the \z
+      launching thread waits for its loader workers.{host}",
+    fetch = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
+      launching thread fetches its next batch.{host}",
+    pause = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads \z
+      data, the launching thread does something other than CUDA, most likely loading the next \z
+      batch.{host}",
+    unsure = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it \z
+      uploads data, the launching thread does something other than CUDA. It may load the next \z
+      batch or collect garbage; no range says which.{host}",
   },
   headlines = {
     main = "The GPU waits for the data loader",
@@ -31,38 +74,82 @@ return {
     unsure = "The GPU waits for the data loader or for garbage collection",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the thread that launches its work is inside a range of the data loader. If no range names the loader: while the thread pauses between the last launch of a step and the first of the next and then uploads data, reads files or waits for workers.",
-    why = "The GPU can only compute on a batch that is there. Time lost here is lost however fast the kernels are, and a setting usually wins it back. Loading that happens while the GPU is busy costs nothing and is not counted.",
-    fix = "In PyTorch give the `DataLoader` enough workers: `num_workers` at least the time that one batch takes to load divided by the step without the wait, with `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True`. If that is still not enough, tokenize or decode before training. In NeMo set `model.data.num_workers`, in Megatron `--num-workers`, in Lightning `num_workers` of the DataModule's loaders, in the Hugging Face Trainer `dataloader_num_workers`.",
-    wrong = "Without ranges the pause between two steps may be something else that the launching thread does there (logging, evaluation on the host): the finding then says 'most likely' and has medium confidence. A pause of 200 ms or more in which the thread neither reads nor waits, in a report without any range, may also be a garbage collection: at most a warning, with low confidence. Record with NVTX ranges (`torch.autograd.profiler.emit_nvtx`, or a range named 'dataloader') to be sure.",
+    what = "Adds up the time in which a GPU is idle while the thread that launches its work is \z
+      inside a range of the data loader. If no range names the loader: while the thread pauses \z
+      between the last launch of a step and the first of the next and then uploads data, reads \z
+      files or waits for workers.",
+    why = "The GPU can only compute on a batch that is there. Time lost here is lost however fast \z
+      the kernels are, and a setting usually wins it back. Loading that happens while the GPU is \z
+      busy costs nothing and is not counted.",
+    fix = "In PyTorch give the `DataLoader` enough workers: `num_workers` at least the time that \z
+      one batch takes to load divided by the step without the wait, with \z
+      `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True`. If that is still not \z
+      enough, tokenize or decode before training. In NeMo set `model.data.num_workers`, in \z
+      Megatron `--num-workers`, in Lightning `num_workers` of the DataModule's loaders, in the \z
+      Hugging Face Trainer `dataloader_num_workers`.",
+    wrong = "Without ranges the pause between two steps may be something else that the launching \z
+      thread does there (logging, evaluation on the host): the finding then says 'most likely' \z
+      and has medium confidence. A pause of 200 ms or more in which the thread neither reads nor \z
+      waits, in a report without any range, may also be a garbage collection: at most a warning, \z
+      with low confidence. Record with NVTX ranges (`torch.autograd.profiler.emit_nvtx`, or a \z
+      range named 'dataloader') to be sure.",
   },
   advice = {
     {
       when = "little",
-      pytorch = { training = "Prefetch batches to the GPU: on a side stream, or with the next batch's `.to(device, non_blocking=True)` before this step's backward. There is little to gain.", cuda = "Prefetch batches to the GPU: the next batch's `.to(device, non_blocking=True)` on a side stream. There is little to gain." },
-      cuda = "Upload the next input early: on a separate stream while this one computes. There is little to gain.",
+      pytorch = {
+        training = "Prefetch batches to the GPU: on a side stream, or with the next batch's \z
+          `.to(device, non_blocking=True)` before this step's backward. There is little to gain.",
+        cuda = "Prefetch batches to the GPU: the next batch's `.to(device, non_blocking=True)` on \z
+          a side stream. There is little to gain.",
+      },
+      cuda = "Upload the next input early: on a separate stream while this one computes. There is \z
+        little to gain.",
     },
     {
       when = "has_workers",
-      megatron = "Add loader workers: the loader has to deliver {times} times as fast. Raise `--num-workers` by about that factor, up to the cores of the process.{much}",
-      nemo = "Add loader workers: the loader has to deliver {times} times as fast. Raise `model.data.num_workers` by about that factor, up to the cores of the process.{much}",
-      transformers = { training = "Add loader workers: the loader has to deliver {times} times as fast. Raise `dataloader_num_workers` by about that factor, up to the cores of the process, and set `dataloader_prefetch_factor=4`.{much}" },
-      pytorch = "Add loader workers: the loader has to deliver {times} times as fast. Raise `num_workers` by about that factor, up to the cores of the process, and set `prefetch_factor=4`, `persistent_workers=True`.{much}",
-      cuda = "Prepare input in more threads or processes: it has to come {times} times as fast. Prepare several inputs ahead.{much}",
+      megatron = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+        `--num-workers` by about that factor, up to the cores of the process.{much}",
+      nemo = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+        `model.data.num_workers` by about that factor, up to the cores of the process.{much}",
+      transformers = {
+        training = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+          `dataloader_num_workers` by about that factor, up to the cores of the process, and set \z
+          `dataloader_prefetch_factor=4`.{much}",
+      },
+      pytorch = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+        `num_workers` by about that factor, up to the cores of the process, and set \z
+        `prefetch_factor=4`, `persistent_workers=True`.{much}",
+      cuda = "Prepare input in more threads or processes: it has to come {times} times as fast. \z
+        Prepare several inputs ahead.{much}",
     },
     {
       when = "no_workers",
       nemo = "Load batches in worker processes: `model.data.num_workers={workers}` {covers}.",
       megatron = "Load batches in worker processes: `--num-workers` {workers} {covers}.",
-      transformers = { training = "Load batches in worker processes: `dataloader_num_workers={workers}` {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`." },
-      pytorch = "Load batches in worker processes: `DataLoader(num_workers={workers})` {covers}. Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with `.to(device, non_blocking=True)`{pinning}.",
-      cuda = "Prepare the next inputs in separate threads: while the GPU works on this one, {workers} of them {covers}. Use two pinned buffers in turn, and upload on a separate stream{pinning}.",
+      transformers = {
+        training = "Load batches in worker processes: `dataloader_num_workers={workers}` \z
+          {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`.",
+      },
+      pytorch = "Load batches in worker processes: `DataLoader(num_workers={workers})` {covers}. \z
+        Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with \z
+        `.to(device, non_blocking=True)`{pinning}.",
+      cuda = "Prepare the next inputs in separate threads: while the GPU works on this one, \z
+        {workers} of them {covers}. Use two pinned buffers in turn, and upload on a separate \z
+        stream{pinning}.",
     },
-    { when = "unsure", "Make sure first: garbage collection looks the same. Put a range around the loader (\"dataloader\") and one around collections (`gc.callbacks`), or sample the process with py-spy." },
+    {
+      when = "unsure",
+      'Make sure first: garbage collection looks the same. Put a range around the loader \z
+        ("dataloader") and one around collections (`gc.callbacks`), or sample the process with \z
+        py-spy.',
+    },
     {
       when = "has_workers",
-      training = "If more workers do not help, make a batch cheaper: tokenize or decode before training, store the result in larger files, move augmentation to the GPU.",
-      cuda = "If more of them do not help, make an input cheaper: decode in advance, store the result in larger files, move preparation to the GPU.",
+      training = "If more workers do not help, make a batch cheaper: tokenize or decode before \z
+        training, store the result in larger files, move augmentation to the GPU.",
+      cuda = "If more of them do not help, make an input cheaper: decode in advance, store the \z
+        result in larger files, move preparation to the GPU.",
     },
     {
       when = "no_workers",
@@ -72,21 +159,36 @@ return {
   },
   evaluate = function(trace, options)
     if trace:fact "steps.found" == 0 and not trace:fact "loader.range_ns_per_step" then
-      return nil, "no steps were found and no range names the data loader, so its pauses cannot be told from others",
+      return nil,
+        "no steps were found and no range names the data loader, so its pauses cannot be told \z
+          from others",
         trace:words {
-          nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around each step (\"step 1\", \"step 2\", ...) or around the loader (\"dataloader\")",
-          torch_profiler = "`torch.profiler.profile`, with `profiler.step()` after each step, or `record_function(\"dataloader\")` around the loader",
+          nsys = '`--trace=cuda,nvtx,osrt`, with an NVTX range around each step ("step 1", "step \z
+            2", ...) or around the loader ("dataloader")',
+          torch_profiler = '`torch.profiler.profile`, with `profiler.step()` after each step, or \z
+            `record_function("dataloader")` around the loader',
         }
     end
     local waits = trace:idle { cause = "input" }
-    waits = waits:minus(waits:where { stretch = "lock" })  -- reported by gil-contention
+    waits = waits:minus(waits:where { stretch = "lock" }) -- reported by gil-contention
     local idle = waits:union_ns()
     local share = idle / trace:total_ns()
     if idle == 0 or share < options.note_share then
-      -- Unexplained pauses may be the loader's: without ranges and operating-system calls this is unknown.
-      if not trace:available "os_calls" and not trace:fact "loader.range_ns_per_step" and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:total_ns() then
-        return nil, "the GPU idles for a good part of the step, and nothing recorded shows what the host did then",
-          trace:words { nsys = "`--trace=cuda,nvtx,osrt`, with an NVTX range around the loader (\"dataloader\")", torch_profiler = "`torch.profiler.profile(with_stack=True)`, or with `record_function(\"dataloader\")` around the loader" }
+      -- Unexplained pauses may be the loader's: without ranges and operating-system calls this is
+      -- unknown.
+      if
+        not trace:available "os_calls"
+        and not trace:fact "loader.range_ns_per_step"
+        and trace:idle { cause = "unknown" }:union_ns() >= options.share * trace:total_ns()
+      then
+        return nil,
+          "the GPU idles for a good part of the step, and nothing recorded shows what the host \z
+            did then",
+          trace:words {
+            nsys = '`--trace=cuda,nvtx,osrt`, with an NVTX range around the loader ("dataloader")',
+            torch_profiler = '`torch.profiler.profile(with_stack=True)`, or with \z
+              `record_function("dataloader")` around the loader',
+          }
       end
       return {}
     end
@@ -95,39 +197,87 @@ return {
     local idle_a_step = idle / trace:fact "steps.count"
     local threads = waits:group("thread")
     local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)
-    local workers = waited > idle / 2 or trace:threads "pt_data_*" > 0 or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
-    -- The loader's range says that it has no workers, whatever it waits for (a dataset over the network) and whatever other loaders have.
-    if trace:ranges { name = "*_SingleProcessDataLoaderIter*" }:count() > 0 then workers = false end
-    if trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() == 0 then
+    local workers = waited > idle / 2
+      or trace:threads "pt_data_*" > 0
+      or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
+    -- The loader's range says that it has no workers, whatever it waits for (a dataset over the
+    -- network) and whatever other loaders have.
+    if trace:ranges { name = "*_SingleProcessDataLoaderIter*" }:count() > 0 then
+      workers = false
+    end
+    if
+      trace:ops { class = { "gemm_*", "attention_fused" } }:count()
+        + trace:ops { kind = "graph" }:count()
+      == 0
+    then
       return nil, "no matrix multiplication ran, so there is no model to load input for", ""
     end
     local guessed = waits:where { inferred = true }
     local inferred = guessed:union_ns() > idle / 2
-    -- Without ranges, and if the thread neither reads nor waits, only the upload after the pause suggests a batch.
-    local unsure = inferred and trace:ranges():count() == 0 and 2 * guessed:where { min_ns = options.collection_ns }:union_ns() > idle
-      and waited <= idle / 2 and trace:os_calls { thread = threads[1].key, name = reading }:overlap_ns(waits) == 0
+    -- Without ranges, and if the thread neither reads nor waits, only the upload after the pause
+    -- suggests a batch.
+    local unsure = inferred
+      and trace:ranges():count() == 0
+      and 2 * guessed:where { min_ns = options.collection_ns }:union_ns() > idle
+      and waited <= idle / 2
+      and trace:os_calls { thread = threads[1].key, name = reading }:overlap_ns(waits) == 0
 
     -- How much faster the workers have to be; or how many it takes if there are none.
     local little = share < options.share
     local factor = step / math.max(step - idle_a_step, 1)
     local load = math.max(trace:fact "loader.range_ns_per_step" or idle_a_step, idle_a_step)
     local count = math.ceil(load / math.max(step - idle_a_step, 1))
-    local covers = count <= options.most_workers and string.format("covers the %.0f ms that a batch takes", load / 1e6)
-      or string.format("is a start; %d would be needed for the %.0f ms that a batch takes, so make a batch cheaper as well", count, load / 1e6)
-    return { {
-      subject = "data loader",
-      message = unsure and "unsure" or inferred and "pause" or little and "fetch" or workers and "workers" or "main",
-      data = { idle = idle_a_step, step = step, share = share, host = waits:host(),
-        times = string.format("%.1f", factor), much = factor > options.much and " Workers alone will not achieve that: make a batch cheaper first." or "",
-        workers = string.format("%d", math.min(options.most_workers, math.max(2, count))), covers = covers,
-        pinning = trace:fact "device.coherent" == 1 and " (on Grace Hopper, where the GPU reads host memory in place over NVLink-C2C, pinning matters less)" or "" },
-      recoverable_ns = idle,
-      change = { { pause = waits }, { pause = trace:ranges { phase = "loader" } } },
-      at_most = little and "note" or unsure and "warning" or nil,
-      confidence = unsure and "low" or inferred and "medium" or "high",
-      metrics = { { name = "idle while loading", value = share, unit = "fraction", threshold = options.share } },
-      evidence = waits:evidence { most = 5 },
-      seen = { little = little, has_workers = not little and workers, no_workers = not little and not workers },
-    } }
+    local covers = count <= options.most_workers
+        and string.format("covers the %.0f ms that a batch takes", load / 1e6)
+      or string.format(
+        "is a start; %d would be needed for the %.0f ms that a batch takes, so make a batch \z
+          cheaper as well",
+        count,
+        load / 1e6
+      )
+    return {
+      {
+        subject = "data loader",
+        message = unsure and "unsure"
+          or inferred and "pause"
+          or little and "fetch"
+          or workers and "workers"
+          or "main",
+        data = {
+          idle = idle_a_step,
+          step = step,
+          share = share,
+          host = waits:host(),
+          times = string.format("%.1f", factor),
+          much = factor > options.much
+              and " Workers alone will not achieve that: make a batch cheaper first."
+            or "",
+          workers = string.format("%d", math.min(options.most_workers, math.max(2, count))),
+          covers = covers,
+          pinning = trace:fact "device.coherent" == 1
+              and " (on Grace Hopper, where the GPU reads host memory in place over NVLink-C2C, \z
+                pinning matters less)"
+            or "",
+        },
+        recoverable_ns = idle,
+        change = { { pause = waits }, { pause = trace:ranges { phase = "loader" } } },
+        at_most = little and "note" or unsure and "warning" or nil,
+        confidence = unsure and "low" or inferred and "medium" or "high",
+        metrics = {
+          {
+            name = "idle while loading",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = waits:evidence { most = 5 },
+        seen = {
+          little = little,
+          has_workers = not little and workers,
+          no_workers = not little and not workers,
+        },
+      },
+    }
   end,
 }

@@ -5,25 +5,43 @@ return {
   since = "0.2",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step (or of the whole recording): idle time while the host loads code." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step (or of the whole recording): idle time while \z
+        the host loads code.",
+    },
   },
   messages = {
-    loading = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host loads code: {what}, the longest {longest:ns} in `{call}`.",
+    loading = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
+      loads code: {what}, the longest {longest:ns} in `{call}`.",
   },
   headlines = {
     loading = "The GPU waits while code is loaded for its first use",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host loads code: in the first launch of a kernel, if that takes ten times as long as launches usually do, and in calls that load a module or library. Loading that recurs from step to step belongs to jit-in-loop.",
-    why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load theirs in their first calls: each takes from about 100 us to seconds, in which nothing is launched. A timing that includes this looks far too slow.",
-    fix = "Warm up first: run every kernel and every shape once, then time, record or serve. `CUDA_MODULE_LOADING=EAGER` loads all code when the program starts; `cuModuleGetFunction`, or `cudaFuncGetAttributes`, loads one kernel early. Record after the warm-up (`--capture-range=cudaProfilerApi`).",
-    wrong = "A program that runs once has to load its code once. Loading in the first recorded step is what warm-up is for.",
+    what = "Adds up the time in which a GPU is idle while the host loads code: in the first \z
+      launch of a kernel, if that takes ten times as long as launches usually do, and in calls \z
+      that load a module or library. Loading that recurs from step to step belongs to \z
+      jit-in-loop.",
+    why = "CUDA loads a kernel's code when it is first launched, and libraries choose and load \z
+      theirs in their first calls: each takes from about 100 us to seconds, in which nothing is \z
+      launched. A timing that includes this looks far too slow.",
+    fix = "Warm up first: run every kernel and every shape once, then time, record or serve. \z
+      `CUDA_MODULE_LOADING=EAGER` loads all code when the program starts; `cuModuleGetFunction`, \z
+      or `cudaFuncGetAttributes`, loads one kernel early. Record after the warm-up \z
+      (`--capture-range=cudaProfilerApi`).",
+    wrong = "A program that runs once has to load its code once. Loading in the first recorded \z
+      step is what warm-up is for.",
   },
   advice = {
     {
-      training = "Warm up with every shape before timing: run a few steps first, and record after them.",
-      inference = "Warm up with every shape before serving: run a few requests before what is timed or served, and record after them.",
-      cuda = "Warm up before timing: launch every kernel once before what is timed or served, and record after that.",
+      training = "Warm up with every shape before timing: run a few steps first, and record after \z
+        them.",
+      inference = "Warm up with every shape before serving: run a few requests before what is \z
+        timed or served, and record after them.",
+      cuda = "Warm up before timing: launch every kernel once before what is timed or served, and \z
+        record after that.",
     },
     "Or load all code at the start: `CUDA_MODULE_LOADING=EAGER`.",
   },
@@ -32,25 +50,45 @@ return {
     local waits = trace:idle { cause = "loading" }
     local launches = waits:where { name = { "cudaLaunch*", "cuLaunch*" } }
     local modules, all = waits:minus(launches), trace:steps()
-    if all:count() - all:exposed(modules, 1):count() > 1 then waits, modules = launches, modules:minus(modules) end  -- reported by jit-in-loop
+    if all:count() - all:exposed(modules, 1):count() > 1 then
+      waits, modules = launches, modules:minus(modules)
+    end -- reported by jit-in-loop
     local idle = waits:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
     local longest, parts = waits:top(1)[1], {}
     local function counted(rows, one, many)
-      if rows:count() > 0 then parts[#parts + 1] = string.format("%d %s", rows:count(), rows:count() == 1 and one or many) end
+      if rows:count() > 0 then
+        parts[#parts + 1] =
+          string.format("%d %s", rows:count(), rows:count() == 1 and one or many)
+      end
     end
     counted(launches, "first launch of a kernel", "first launches of a kernel")
     counted(modules, "call that loads a module", "calls that load a module")
-    return { {
-      subject = "loading",
-      message = "loading",
-      data = { idle = idle / steps, share = share, what = table.concat(parts, " and "), longest = longest.duration_ns, call = longest.name },
-      recoverable_ns = idle,
-      change = { { pause = waits } },
-      at_most = "warning",  -- code is loaded once, whatever the share of a short recording
-      metrics = { { name = "idle while loading code", value = share, unit = "fraction", threshold = options.share } },
-      evidence = waits:evidence { most = 5 },
-    } }
+    return {
+      {
+        subject = "loading",
+        message = "loading",
+        data = {
+          idle = idle / steps,
+          share = share,
+          what = table.concat(parts, " and "),
+          longest = longest.duration_ns,
+          call = longest.name,
+        },
+        recoverable_ns = idle,
+        change = { { pause = waits } },
+        at_most = "warning", -- code is loaded once, whatever the share of a short recording
+        metrics = {
+          {
+            name = "idle while loading code",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = waits:evidence { most = 5 },
+      },
+    }
   end,
 }

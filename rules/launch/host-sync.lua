@@ -6,137 +6,276 @@ return {
   needs = { "kernels", "calls" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: what waiting costs. One loss.item() a step costs 0.5 to 1.5 % in healthy recordings; one for each parameter 7 %, measured." },
-    least = { default = 10, unit = "count", doc = "Without steps: fewer waits in the whole recording are set-up or results, and a note, however long they take." },
-    input_share = { default = 0.05, unit = "fraction", doc = "Idle time at the data loader, as a share of the step, from which it belongs to data-loader-starvation and is left out here." },
-    range_share = { default = 0.9, unit = "fraction", doc = "Share of the time from which a range that holds most of the waits is one around the whole loop, which says nothing. Chosen." },
-    value_bytes = { default = 64, unit = "bytes", doc = "Copies to the host up to this size are single values: a flag, a sum, a loss." },
-    several_values = { default = 2, unit = "count", doc = "Single values a step from which reading them together is the first advice: one is the loss." },
-    one_value = { default = 0.5, unit = "count", doc = "And from which one is read back at all. Chosen: every other step." },
-    seldom = { default = 0.75, unit = "count", doc = "Waits a step below which they come in some steps only. Chosen: in the recordings they come in each, or every few." },
+    share = {
+      default = 0.03,
+      unit = "fraction",
+      doc = "Reported from this share of the step: what waiting costs. One loss.item() a step \z
+        costs 0.5 to 1.5 % in healthy recordings; one for each parameter 7 %, measured.",
+    },
+    least = {
+      default = 10,
+      unit = "count",
+      doc = "Without steps: fewer waits in the whole recording are set-up or results, and a note, \z
+        however long they take.",
+    },
+    input_share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Idle time at the data loader, as a share of the step, from which it belongs to \z
+        data-loader-starvation and is left out here.",
+    },
+    range_share = {
+      default = 0.9,
+      unit = "fraction",
+      doc = "Share of the time from which a range that holds most of the waits is one around the \z
+        whole loop, which says nothing. Chosen.",
+    },
+    value_bytes = {
+      default = 64,
+      unit = "bytes",
+      doc = "Copies to the host up to this size are single values: a flag, a sum, a loss.",
+    },
+    several_values = {
+      default = 2,
+      unit = "count",
+      doc = "Single values a step from which reading them together is the first advice: one is \z
+        the loss.",
+    },
+    one_value = {
+      default = 0.5,
+      unit = "count",
+      doc = "And from which one is read back at all. Chosen: every other step.",
+    },
+    seldom = {
+      default = 0.75,
+      unit = "count",
+      doc = "Waits a step below which they come in some steps only. Chosen: in the recordings \z
+        they come in each, or every few.",
+    },
   },
   messages = {
-    seldom = "`{call}` makes the host wait for the GPU in one of {every} {units}{range}. The GPU then runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
-    waits = "`{call}` makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each time the GPU runs out of work until the host has launched again: idle for {idle:lost} of {each_step} ({share:fraction}).",
+    seldom = "`{call}` makes the host wait for the GPU in one of {every} {units}{range}. The GPU \z
+      then runs out of work until the host has launched again: idle for {idle:lost} of \z
+      {each_step} ({share:fraction}).",
+    waits = "`{call}` makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each \z
+      time the GPU runs out of work until the host has launched again: idle for {idle:lost} of \z
+      {each_step} ({share:fraction}).",
   },
   headlines = {
     seldom = "{call} drains the GPU in one of {every} {units}",
     waits = "{call} drains the GPU {times:once|# times} {a_step}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host waited for it (`cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize` and their driver forms), until the host is ahead again. After a wait it counts no more than the wait itself took: without it the host would be ahead by that much. Host work after the wait other than launching is not counted. Waits for offloaded tensors, synchronous copies, allocations and pools that release memory belong to other rules, and so do waits for results that decide what is launched next (data-dependent-sync).",
-    why = "The GPU stays busy only while the host launches ahead of it. A wait lets the GPU catch up; whatever the host does next, launching or loading, happens with the GPU idle.",
-    fix = "Read results seldom and late: no `.item()`, `.cpu()`, `print(loss)` or if tensor: in each step, but every 50 steps; keep sums on the device and read one value. `torch.cuda.set_sync_debug_mode(\"warn\")` names each Python line that waits (PyTorch performance tuning guide). Remove `torch.cuda.synchronize()` that was added for timing (use events).",
-    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait. `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
+    what = "Adds up the time in which a GPU is idle because the host waited for it \z
+      (`cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize` and their driver \z
+      forms), until the host is ahead again. After a wait it counts no more than the wait itself \z
+      took: without it the host would be ahead by that much. Host work after the wait other than \z
+      launching is not counted. Waits for offloaded tensors, synchronous copies, allocations and \z
+      pools that release memory belong to other rules, and so do waits for results that decide \z
+      what is launched next (data-dependent-sync).",
+    why = "The GPU stays busy only while the host launches ahead of it. A wait lets the GPU catch \z
+      up; whatever the host does next, launching or loading, happens with the GPU idle.",
+    fix = 'Read results seldom and late: no `.item()`, `.cpu()`, `print(loss)` or if tensor: in \z
+      each step, but every 50 steps; keep sums on the device and read one value. \z
+      `torch.cuda.set_sync_debug_mode("warn")` names each Python line that waits (PyTorch \z
+      performance tuning guide). Remove `torch.cuda.synchronize()` that was added for timing (use \z
+      events).',
+    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait. \z
+      `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
   },
   advice = {
     {
       when = "planner",
-      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that disables it (`--no-async-scheduling`).",
+      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that \z
+        disables it (`--no-async-scheduling`).",
       sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
       tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
     },
     {
-      when = "several_values", unless = "planner",
+      when = "several_values",
+      unless = "planner",
       pytorch = {
-        training = "Read scalars together every 50 steps: {values} single values {a_step} are read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until then (`torch.stack`, or `torch.nn.utils.get_total_norm` for gradient norms).",
-        cuda = "Read scalars together, and less often: {values} single values {a_step} are read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until then (`torch.stack`).",
+        training = "Read scalars together every 50 steps: {values} single values {a_step} are \z
+          read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until \z
+          then (`torch.stack`, or `torch.nn.utils.get_total_norm` for gradient norms).",
+        cuda = "Read scalars together, and less often: {values} single values {a_step} are read \z
+          back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until then \z
+          (`torch.stack`).",
       },
-      jax = "Keep decisions on the device: {values} single values {a_step} are read back (`float(x)`, `np.asarray(x)`, if x:). Use `jax.lax.cond` and `jax.lax.while_loop`, and read values together, every few iterations.",
-      cupy = "Keep scalars on the device: {values} single values {a_step} are read back (`float(x)`, `int(x)`, if x:). Use `cupy.where`, and read them together (`x.get()`), every few iterations.",
-      numba = "Keep scalars on the device: {values} single values {a_step} are read back (`copy_to_host`, or a host array passed to a kernel). Read them together, every few iterations.",
-      cuda = "Keep flags and sums on the device: {values} single values {a_step} are read back (flags or sums). Let the device decide, or read them together, every few iterations.",
+      jax = "Keep decisions on the device: {values} single values {a_step} are read back \z
+        (`float(x)`, `np.asarray(x)`, if x:). Use `jax.lax.cond` and `jax.lax.while_loop`, and \z
+        read values together, every few iterations.",
+      cupy = "Keep scalars on the device: {values} single values {a_step} are read back \z
+        (`float(x)`, `int(x)`, if x:). Use `cupy.where`, and read them together (`x.get()`), \z
+        every few iterations.",
+      numba = "Keep scalars on the device: {values} single values {a_step} are read back \z
+        (`copy_to_host`, or a host array passed to a kernel). Read them together, every few \z
+        iterations.",
+      cuda = "Keep flags and sums on the device: {values} single values {a_step} are read back \z
+        (flags or sums). Let the device decide, or read them together, every few iterations.",
     },
     {
-      when = "one_value", unless = "planner",
+      when = "one_value",
+      unless = "planner",
       pytorch = {
-        training = "Read the loss every 50 steps: `.item()`, `print(loss)` or an isnan check reads a single value back each time. Or read that of the previous step.",
-        cuda = "Read results less often: `.item()` or a check of an end reads a single value back each time. Do so every few iterations, or read that of the previous one.",
+        training = "Read the loss every 50 steps: `.item()`, `print(loss)` or an isnan check \z
+          reads a single value back each time. Or read that of the previous step.",
+        cuda = "Read results less often: `.item()` or a check of an end reads a single value back \z
+          each time. Do so every few iterations, or read that of the previous one.",
       },
-      cuda = "Read results less often: a single value is read back, a flag or a sum. Do so every few iterations, or read that of the previous one, into pinned memory.",
+      cuda = "Read results less often: a single value is read back, a flag or a sum. Do so every \z
+        few iterations, or read that of the previous one, into pinned memory.",
     },
     {
       unless = { "planner", "several_values", "one_value" },
-      pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`: no value is read back at these waits, so they may only be there for timing. Use `torch.cuda.Event` instead.",
-      jax = "Remove `block_until_ready()`: no value is read back at these waits, so it may only be there for timing.",
-      cupy = "Remove `synchronize()`: no value is read back at these waits, so it may only be there for timing. Use `cupy.cuda.Event` instead.",
-      numba = "Remove `cuda.synchronize()`: no value is read back at these waits, so it may only be there for timing. Use `cuda.event` instead.",
-      directives = "Queue parallel regions without waiting: each waits for its kernel at its end, though no value is read back. OpenACC: async and one wait; OpenMP: nowait and taskwait.",
-      julia = "Remove `CUDA.@sync` and `synchronize()`: no value is read back at these waits, so they may only be there for timing.",
-      cuda = "Remove `{brief}` calls that only time or check: no value is read back at these waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for each other anyway.",
+      pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`: no value is read \z
+        back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
+        instead.",
+      jax = "Remove `block_until_ready()`: no value is read back at these waits, so it may only \z
+        be there for timing.",
+      cupy = "Remove `synchronize()`: no value is read back at these waits, so it may only be \z
+        there for timing. Use `cupy.cuda.Event` instead.",
+      numba = "Remove `cuda.synchronize()`: no value is read back at these waits, so it may only \z
+        be there for timing. Use `cuda.event` instead.",
+      directives = "Queue parallel regions without waiting: each waits for its kernel at its end, \z
+        though no value is read back. OpenACC: async and one wait; OpenMP: nowait and taskwait.",
+      julia = "Remove `CUDA.@sync` and `synchronize()`: no value is read back at these waits, so \z
+        they may only be there for timing.",
+      cuda = "Remove `{brief}` calls that only time or check: no value is read back at these \z
+        waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for \z
+        each other anyway.",
     },
     {
-      transformers = { training = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`." },
+      transformers = {
+        training = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`.",
+      },
       lightning = "Set a larger `log_every_n_steps`, and use no `.item()` in `training_step`.",
       megatron = "Set a larger `--log-interval`, and no timing barriers (`--timing-log-level 0`).",
       nemo = "Set a larger `log_every_n_steps`, and no timing barriers.",
-      torchrec = "For waits on the lengths of sparse features (KJTAllToAll): TrainPipelineSparseDist exchanges those of the next batch while this one computes.",
-      pytorch = "To find the lines that wait: `torch.cuda.set_sync_debug_mode(\"warn\")`.",
+      torchrec = "For waits on the lengths of sparse features (KJTAllToAll): \z
+        TrainPipelineSparseDist exchanges those of the next batch while this one computes.",
+      pytorch = 'To find the lines that wait: `torch.cuda.set_sync_debug_mode("warn")`.',
     },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:calls { class = "sync" }
     local names = {}
-    for _, group in ipairs(waits:group "name") do names[#names + 1] = group.key end
+    for _, group in ipairs(waits:group "name") do
+      names[#names + 1] = group.key
+    end
     -- Waits for tensors that go to the host and come back belong to the offload.
     local offloaded, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
     offloaded = offloaded:plus(trace:streamed_uploads())
-    local saving = trace:ranges { phase = "checkpoint" }  -- reported by checkpoint-stall
-    local reads, _, deciding = trace:read_backs()  -- reported by data-dependent-sync
-    if trace:fact "steps.found" == 0 or deciding:count() < 2 * steps then deciding = deciding:minus(deciding) end
+    local saving = trace:ranges { phase = "checkpoint" } -- reported by checkpoint-stall
+    local reads, _, deciding = trace:read_backs() -- reported by data-dependent-sync
+    if trace:fact "steps.found" == 0 or deciding:count() < 2 * steps then
+      deciding = deciding:minus(deciding)
+    end
     offloaded = offloaded:plus(deciding)
-    local function own(idle) return idle:minus(idle:where { after = offloaded }):minus(idle:where { before = offloaded }):minus(idle:where { inside = saving }) end
+    local function own(idle)
+      return idle
+        :minus(idle:where { after = offloaded })
+        :minus(idle:where { before = offloaded })
+        :minus(idle:where { inside = saving })
+    end
 
     local dry = own(trace:idle { cause = "sync", name = names })
     -- What releases a pool's memory to the system belongs to alloc-churn.
-    if trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 then dry = dry:exposed(trace:os_calls { name = "ioctl" }, 1 / 2) end
+    if trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 then
+      dry = dry:exposed(trace:os_calls { name = "ioctl" }, 1 / 2)
+    end
     if dry:count() == 0 then return {} end
     -- What followed a wait, but no more than the wait took.
     local after = { "launch", "launch_latency" }
-    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then after[3] = "input" end
-    local idle = own(trace:idle { cause = after, drained = true, name = names }):plus(dry):union_ns()
+    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then
+      after[3] = "input"
+    end
+    local idle =
+      own(trace:idle { cause = after, drained = true, name = names }):plus(dry):union_ns()
     -- Each device waits for the threads that launch on it.
     local blocked, devices, blocking = 0, 0, waits:minus(waits)
     for _, device in ipairs(dry:group("device", 1000)) do
-      local threads = {}  -- a filter takes no more than 200
-      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do threads[#threads + 1] = thread.key end
+      local threads = {} -- a filter takes no more than 200
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do
+        threads[#threads + 1] = thread.key
+      end
       local own_waits = waits:where { thread = threads }
-      blocked, devices, blocking = blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)
+      blocked, devices, blocking =
+        blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)
     end
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
     local call = dry:group("name")[1].key
     local calls = blocking:where { name = call }
-    local often = calls:count() / (steps * devices / trace:fact "device.count")  -- on a device that waits
-    local range, range_ns = nil, options.range_share * total / trace:fact "device.count"  -- the narrowest that holds most of them; one around the whole loop says nothing
+    -- on a device that waits
+    local often = calls:count() / (steps * devices / trace:fact "device.count")
+    -- the narrowest that holds most of them; one around the whole loop says nothing
+    local range, range_ns = nil, options.range_share * total / trace:fact "device.count"
     for _, group in ipairs(trace:ranges():group("name", 200)) do
       local ns = group.rows:union_ns()
-      if ns < range_ns and 2 * calls:where { inside = group.rows }:count() > calls:count() then range, range_ns = group.key, ns end
+      if ns < range_ns and 2 * calls:where { inside = group.rows }:count() > calls:count() then
+        range, range_ns = group.key, ns
+      end
     end
-    local values = trace:ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }:count() / steps
-    -- Servers that generate tokens wait for the sampled one before they plan the next step; each has a switch to plan ahead.
+    local values = trace
+      :ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }
+      :count() / steps
+    -- Servers that generate tokens wait for the sampled one before they plan the next step; each
+    -- has a switch to plan ahead.
     local planner = trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm"
     local several = values >= options.several_values
-    return { {
-      subject = call,
-      message = often < options.seldom and "seldom" or "waits",
-      data = { call = call, times = math.max(1, math.floor(often + 0.5)), every = string.format("%.0f", 1 / often), range = range and string.format(", most in range '`%s`'", range:short()) or "", idle = idle / steps, share = share, values = string.format("%.0f", values), brief = call:short(24) },
-      about = true,
-      recoverable_ns = idle,
-      change = { { remove = trace:ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes } }, { unblock = blocking } },
-      -- Waits for results that size what comes next belong to that rule.
-      follows_from = 2 * dry:where { after = reads }:count() > dry:count() and "data-dependent-sync" or nil,
-      at_most = trace:fact "steps.found" == 0 and calls:count() < options.least and "note" or nil,
-      confidence = "high",
-      metrics = {
-        { name = "idle after waits", value = share, unit = "fraction", threshold = options.share },
-        { name = "host blocked", value = blocked / total, unit = "fraction" },
+    return {
+      {
+        subject = call,
+        message = often < options.seldom and "seldom" or "waits",
+        data = {
+          call = call,
+          times = math.max(1, math.floor(often + 0.5)),
+          every = string.format("%.0f", 1 / often),
+          range = range and string.format(", most in range '`%s`'", range:short()) or "",
+          idle = idle / steps,
+          share = share,
+          values = string.format("%.0f", values),
+          brief = call:short(24),
+        },
+        about = true,
+        recoverable_ns = idle,
+        change = {
+          {
+            remove = trace:ops {
+              kind = "copy",
+              direction = "d2h",
+              max_bytes = options.value_bytes,
+            },
+          },
+          { unblock = blocking },
+        },
+        -- Waits for results that size what comes next belong to that rule.
+        follows_from = 2 * dry:where { after = reads }:count() > dry:count()
+            and "data-dependent-sync"
+          or nil,
+        at_most = trace:fact "steps.found" == 0 and calls:count() < options.least and "note"
+          or nil,
+        confidence = "high",
+        metrics = {
+          {
+            name = "idle after waits",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+          { name = "host blocked", value = blocked / total, unit = "fraction" },
+        },
+        evidence = dry:evidence { most = 5 },
+        seen = {
+          planner = planner,
+          several_values = several,
+          one_value = not several and values >= options.one_value,
+        },
       },
-      evidence = dry:evidence { most = 5 },
-      seen = { planner = planner, several_values = several, one_value = not several and values >= options.one_value },
-    } }
+    }
   end,
 }

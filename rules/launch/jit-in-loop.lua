@@ -6,13 +6,22 @@ return {
   needs = { "kernels", "calls" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: idle time while the host loads a module, compiles or instantiates a graph. After warm-up there is none." },
+    share = {
+      default = 0.03,
+      unit = "fraction",
+      doc = "Reported from this share of the step: idle time while the host loads a module, \z
+        compiles or instantiates a graph. After warm-up there is none.",
+    },
   },
   messages = {
-    start = "Code is compiled as the program starts (mostly `{call}`): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
-    throughout = "Code is loaded or compiled all through the recording (mostly `{call}`): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
-    again = "Code is loaded or compiled in {some} of {all} {units} (mostly `{call}`): meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
-    once = "Code is loaded or compiled in one of {all} {units} (mostly `{call}`): the GPU is idle for {time:ns} there. It may be warm-up that was recorded.",
+    start = "Code is compiled as the program starts (mostly `{call}`): meanwhile the GPU is idle \z
+      for {idle:lost} of {each_step} ({share:fraction}).",
+    throughout = "Code is loaded or compiled all through the recording (mostly `{call}`): \z
+      meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    again = "Code is loaded or compiled in {some} of {all} {units} (mostly `{call}`): meanwhile \z
+      the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    once = "Code is loaded or compiled in one of {all} {units} (mostly `{call}`): the GPU is idle \z
+      for {time:ns} there. It may be warm-up that was recorded.",
   },
   headlines = {
     start = "Code is compiled as the program starts",
@@ -21,39 +30,83 @@ return {
     once = "Code is loaded or compiled in one of {all} {units}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host loads a module or library, compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. If it happens in one step only, it is a note. Host work that ends with loading a module also counts: it made that code. So does host work between the first and the last of these calls in a step, in pauses of more than a millisecond that are twice as long as any in steps without such calls: warm steps show what a step needs without them. Without steps, what does not go on all through the recording is the program's start, and a note.",
-    why = "Kernels are loaded on first use, and compiled when a new shape comes: each time the host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends after the first steps.",
-    fix = "Keep shapes fixed: pad to a few lengths, `drop_last=True`; `torch.compile(dynamic=True)` or `torch._dynamo.mark_dynamic`, and `TORCH_LOGS=recompiles` shows what changes (PyTorch: `torch.compile` troubleshooting). Load early with `CUDA_MODULE_LOADING=EAGER`, keep caches (`CUDA_CACHE_PATH`, `TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`), and build PTX-only extensions for this GPU (`TORCH_CUDA_ARCH_LIST`). Instantiate graphs once, and update them with `cudaGraphExecUpdate`.",
-    wrong = "A recording that begins with the first step shows start-up: record later (10 steps or more).",
+    what = "Adds up the time in which a GPU is idle while the host loads a module or library, \z
+      compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. If it happens in one \z
+      step only, it is a note. Host work that ends with loading a module also counts: it made \z
+      that code. So does host work between the first and the last of these calls in a step, in \z
+      pauses of more than a millisecond that are twice as long as any in steps without such \z
+      calls: warm steps show what a step needs without them. Without steps, what does not go on \z
+      all through the recording is the program's start, and a note.",
+    why = "Kernels are loaded on first use, and compiled when a new shape comes: each time the \z
+      host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends \z
+      after the first steps.",
+    fix = "Keep shapes fixed: pad to a few lengths, `drop_last=True`; \z
+      `torch.compile(dynamic=True)` or `torch._dynamo.mark_dynamic`, and `TORCH_LOGS=recompiles` \z
+      shows what changes (PyTorch: `torch.compile` troubleshooting). Load early with \z
+      `CUDA_MODULE_LOADING=EAGER`, keep caches (`CUDA_CACHE_PATH`, `TORCHINDUCTOR_CACHE_DIR`, \z
+      `TRITON_CACHE_DIR`), and build PTX-only extensions for this GPU (`TORCH_CUDA_ARCH_LIST`). \z
+      Instantiate graphs once, and update them with `cudaGraphExecUpdate`.",
+    wrong = "A recording that begins with the first step shows start-up: record later (10 steps \z
+      or more).",
   },
   advice = {
     {
       when = "graphs",
-      pytorch = "Record each graph once and replay it: `torch.compile(mode=\"reduce-overhead\")` records again for each new shape, so keep shapes fixed, or mark them dynamic outside of graphs.",
-      jax = "Keep shapes and buffers fixed: XLA records a graph again when shapes or addresses change. Donate buffers (`donate_argnums`) so that they stay in place.",
-      cuda = "Instantiate each graph once and launch it again: update its parameters with `cudaGraphExecUpdate`.",
+      pytorch = 'Record each graph once and replay it: `torch.compile(mode="reduce-overhead")` \z
+        records again for each new shape, so keep shapes fixed, or mark them dynamic outside of \z
+        graphs.',
+      jax = "Keep shapes and buffers fixed: XLA records a graph again when shapes or addresses \z
+        change. Donate buffers (`donate_argnums`) so that they stay in place.",
+      cuda = "Instantiate each graph once and launch it again: update its parameters with \z
+        `cudaGraphExecUpdate`.",
     },
-    { when = "compiled", unless = "graphs", pytorch = "Compile once for all shapes: `torch.compile(dynamic=True)`, or `torch._dynamo.mark_dynamic` for the dimension that changes, since `torch.compile` compiles again for each new shape. Pad to a few lengths where that is slower. `TORCH_LOGS=recompiles` names what changes." },
+    {
+      when = "compiled",
+      unless = "graphs",
+      pytorch = "Compile once for all shapes: `torch.compile(dynamic=True)`, or \z
+        `torch._dynamo.mark_dynamic` for the dimension that changes, since `torch.compile` \z
+        compiles again for each new shape. Pad to a few lengths where that is slower. \z
+        `TORCH_LOGS=recompiles` names what changes.",
+    },
     {
       unless = { "graphs", "compiled" },
-      pytorch = { training = "Keep the number of shapes small: pad to a few lengths, `drop_last=True`, and let warm-up steps see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` names what changes; `dynamic=True` compiles once for all.", cuda = "Keep the number of shapes small: pad to a few lengths, and let warm-up see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` names what changes; `dynamic=True` compiles once for all." },
-      jax = "Keep shapes and static arguments fixed: `jax.config.update(\"jax_log_compiles\", True)` names what is compiled again. Pad to a few lengths, and jit once, outside of the loop.",
-      cupy = "Create kernels once, before the loop: RawKernel, `ElementwiseKernel` and fuse, and call each with every type before the loop.",
-      numba = "Compile before the loop: call each kernel once with the types that occur, or give it a signature; `cache=True` keeps it.",
-      julia = "Compile before the loop: call each kernel once with the types that occur (`CUDA.@device_code_warntype` shows unstable ones).",
-      cuda = "Create plans, handles and modules once, before the loop: cuFFT, cuBLAS, cuSOLVER, nvrtc, `cuModuleLoad`. Keep them, and launch every kernel once before the loop.",
+      pytorch = {
+        training = "Keep the number of shapes small: pad to a few lengths, `drop_last=True`, and \z
+          let warm-up steps see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` names \z
+          what changes; `dynamic=True` compiles once for all.",
+        cuda = "Keep the number of shapes small: pad to a few lengths, and let warm-up see every \z
+          shape. With `torch.compile`, `TORCH_LOGS=recompiles` names what changes; `dynamic=True` \z
+          compiles once for all.",
+      },
+      jax = 'Keep shapes and static arguments fixed: `jax.config.update("jax_log_compiles", \z
+        True)` names what is compiled again. Pad to a few lengths, and jit once, outside of the \z
+        loop.',
+      cupy = "Create kernels once, before the loop: RawKernel, `ElementwiseKernel` and fuse, and \z
+        call each with every type before the loop.",
+      numba = "Compile before the loop: call each kernel once with the types that occur, or give \z
+        it a signature; `cache=True` keeps it.",
+      julia = "Compile before the loop: call each kernel once with the types that occur \z
+        (`CUDA.@device_code_warntype` shows unstable ones).",
+      cuda = "Create plans, handles and modules once, before the loop: cuFFT, cuBLAS, cuSOLVER, \z
+        nvrtc, `cuModuleLoad`. Keep them, and launch every kernel once before the loop.",
     },
     {
       unless = "graphs",
-      pytorch = "Load early and keep what was compiled: `CUDA_MODULE_LOADING=EAGER`; `TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR` and `CUDA_CACHE_PATH` on a persistent local disk; `torch.backends.cudnn.benchmark=False` if shapes vary.",
-      jax = "Keep what was compiled: `jax.config.update(\"jax_compilation_cache_dir\", ...)` on a persistent local disk.",
-      cuda = "Load early and compile ahead: `CUDA_MODULE_LOADING=EAGER`, code for this GPU (`nvcc -gencode arch=compute_XY,code=sm_XY`), `CUDA_CACHE_PATH` on a persistent local disk.",
+      pytorch = "Load early and keep what was compiled: `CUDA_MODULE_LOADING=EAGER`; \z
+        `TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR` and `CUDA_CACHE_PATH` on a persistent local \z
+        disk; `torch.backends.cudnn.benchmark=False` if shapes vary.",
+      jax = 'Keep what was compiled: `jax.config.update("jax_compilation_cache_dir", ...)` on a \z
+        persistent local disk.',
+      cuda = "Load early and compile ahead: `CUDA_MODULE_LOADING=EAGER`, code for this GPU (`nvcc \z
+        -gencode arch=compute_XY,code=sm_XY`), `CUDA_CACHE_PATH` on a persistent local disk.",
     },
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local waits = trace:idle { cause = { "compilation", "loading" } }
-    waits = waits:minus(waits:where { cause = "loading", name = { "cudaLaunch*", "cuLaunch*" } })  -- a kernel's first launch loads it once
+    waits =
+      -- a kernel's first launch loads it once
+      waits:minus(waits:where { cause = "loading", name = { "cudaLaunch*", "cuLaunch*" } })
     local calls = waits
     -- What the host does among such calls, and in no step without them, is compilation.
     waits = waits:plus(trace:idle { stretch = "compiler" })
@@ -69,30 +122,65 @@ return {
       for _, device in ipairs(devices) do
         local here = all:where { device = tonumber(device.key) }
         local count = here:count() - here:exposed(waits, 1):count()
-        if count > some then some, most = count, here:count() end
+        if count > some then
+          some, most = count, here:count()
+        end
       end
-      if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- reported by first-use
+      -- reported by first-use
+      if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end
     else
       some, most = waits:throughout() and 1 or 0, 1
     end
     -- Without steps, what does not go on all through the recording is the program's start.
     local start = not found and some < most
-    if start and waits:where { cause = "compilation" }:count() == 0 then return {} end  -- reported by first-use
+    -- reported by first-use
+    if start and waits:where { cause = "compilation" }:count() == 0 then return {} end
     local call = calls:group("name")[1].key
-    local compiled = trace:is "pytorch" and trace:ops { kind = "kernel", name = "triton_*" }:count() > 0
-    return { {
-      subject = "code",
-      message = start and "start" or not found and "throughout" or some > 1 and "again" or "once",
-      data = { call = call, some = some, all = most, idle = idle / steps, time = idle / #devices, share = share },
-      recoverable_ns = idle,
-      -- If every step makes code, no step shows how fast the code is launched once it is there.
-      change = { { drop = trace:calls { class = { "compilation", "loading" } } }, { pause = waits }, { pause = trace:idle { cause = { "launch", "unknown" } }:minus(waits), by = 1, least = found and some == most and 0 or 1 } },
-      uncertain = waits:count() > calls:count() and "host work among such calls is taken for compilation, and how long launching the finished code takes is unknown" or nil,
-      about = true,
-      at_most = (start or found and some <= 1) and "note" or nil,
-      metrics = { { name = "idle while compiling", value = share, unit = "fraction", threshold = options.share } },
-      evidence = waits:evidence { most = 5 },
-      seen = { graphs = call:glob "*Graph*", compiled = compiled },
-    } }
+    local compiled = trace:is "pytorch"
+      and trace:ops { kind = "kernel", name = "triton_*" }:count() > 0
+    return {
+      {
+        subject = "code",
+        message = start and "start"
+          or not found and "throughout"
+          or some > 1 and "again"
+          or "once",
+        data = {
+          call = call,
+          some = some,
+          all = most,
+          idle = idle / steps,
+          time = idle / #devices,
+          share = share,
+        },
+        recoverable_ns = idle,
+        -- If every step makes code, no step shows how fast the code is launched once it is there.
+        change = {
+          { drop = trace:calls { class = { "compilation", "loading" } } },
+          { pause = waits },
+          {
+            pause = trace:idle { cause = { "launch", "unknown" } }:minus(waits),
+            by = 1,
+            least = found and some == most and 0 or 1,
+          },
+        },
+        uncertain = waits:count() > calls:count()
+            and "host work among such calls is taken for compilation, and how long launching the \z
+              finished code takes is unknown"
+          or nil,
+        about = true,
+        at_most = (start or found and some <= 1) and "note" or nil,
+        metrics = {
+          {
+            name = "idle while compiling",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = waits:evidence { most = 5 },
+        seen = { graphs = call:glob "*Graph*", compiled = compiled },
+      },
+    }
   end,
 }

@@ -1,71 +1,237 @@
 -- Six steps of 10 ms: the host loads or compiles for `time` us before it launches.
 local function steps(time, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, "step {n}" } }, ops = { { 30 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 20 + time, 25 + time } } }, calls = { { 10, 10 + time, more and more.call or "cuModuleLoadData" } } }
-  for key, value in pairs(more or {}) do trace[key] = value end
+  local trace = {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9900, "step {n}" } },
+    ops = {
+      { 30 + time, 9990, kernel = "nvjet_tst_gemm", launched = { 20 + time, 25 + time } },
+    },
+    calls = { { 10, 10 + time, more and more.call or "cuModuleLoadData" } },
+  }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
   trace.call = nil
   return trace
 end
 local function step(number, ready)
   local at = (number - 1) * 1000
-  return { at + ready + 20, at + 990, kernel = "nvjet_tst_gemm", launched = { at + ready + 5, at + ready + 10 } }
+  return {
+    at + ready + 20,
+    at + 990,
+    kernel = "nvjet_tst_gemm",
+    launched = { at + ready + 5, at + ready + 10 },
+  }
 end
 local function some(calls, second, third)
-  return { ranges = { { 0, 950, "step 1" }, { 1000, 1950, "step 2" }, { 2000, 2950, "step 3" }, { 3000, 3950, "step 4" }, { 4000, 4950, "step 5" } }, ops = { step(1, 0), step(2, second), step(3, third), step(4, 0), step(5, 0) }, calls = calls }
+  return {
+    ranges = {
+      { 0, 950, "step 1" },
+      { 1000, 1950, "step 2" },
+      { 2000, 2950, "step 3" },
+      { 3000, 3950, "step 4" },
+      { 4000, 4950, "step 5" },
+    },
+    ops = { step(1, 0), step(2, second), step(3, third), step(4, 0), step(5, 0) },
+    calls = calls,
+  }
 end
 
-local function ranks(number)  -- that all load as above
+local function ranks(number) -- that all load as above
   local trace = { repeats = { times = 6, every = 10000 }, ranges = {}, ops = {}, calls = {} }
   for rank = 0, number - 1 do
     trace.ranges[#trace.ranges + 1] = { 0, 9900, "step {n}", rank = rank }
-    trace.ops[#trace.ops + 1] = { 1530, 9990, kernel = "nvjet_tst_gemm", launched = { 1520, 1525 }, rank = rank }
+    trace.ops[#trace.ops + 1] =
+      { 1530, 9990, kernel = "nvjet_tst_gemm", launched = { 1520, 1525 }, rank = rank }
     trace.calls[#trace.calls + 1] = { 10, 1510, "cuModuleLoadData", rank = rank }
   end
   return trace
 end
 
 return {
-  { name = "counts steps, not those of each rank", trace = ranks(8), expect = { { severity = "warning", message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).", worth = { 0.14, 0.16 } } } },
-  { name = "fires on modules loaded in each step", trace = steps(1500), expect = { { severity = "warning", subject = "code", message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).", worth = { 0.14, 0.16 } } } },
-  { name = "is an error from a fifth of the step on", trace = steps(3000), expect = { { severity = "error" } } },
-  { name = "warns from 3 % on", trace = steps(400), expect = { { severity = "warning", worth = { 0.03, 0.045 } } } },
-  { name = "fires on libraries", trace = steps(1500, { call = "cuLibraryLoadData" }), expect = { { severity = "warning" } } },
-  { name = "fires on compiling", trace = steps(1500, { call = "nvrtcCompileProgram" }), expect = { { severity = "warning" } } },
-  { name = "fires on graphs instantiated again", trace = steps(1500, { call = "cudaGraphInstantiate" }), expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } } },
-  { name = "fires where it comes again in some steps", trace = some({ { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } }, 600, 400), expect = { { severity = "error", message = "*in 2 of 4 steps*" } } },
-  { name = "is a note where it comes once", trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0), expect = { { severity = "note", message = "*in one of 4 steps (mostly nvrtcCompileProgram): the GPU is idle for 600.0 us there*" } } },
-  { name = "counts what the host did to make a module", trace = steps(3000, { calls = { { 2800, 3010, "cuModuleLoadData" } } }), expect = { { severity = "error", worth = { 0.29, 0.31 } } } },
-  { name = "counts what the host does between two such calls of a step", trace = steps(0, { ops = { { 5030, 9990, kernel = "nvjet_tst_gemm", launched = { 5020, 5025 } } }, calls = { { 10, 410, "cuLibraryLoadData" }, { 4610, 5010, "cuLibraryLoadData" } } }), expect = { { severity = "error", worth = { 0.48, 0.52 } } } },
-  { name = "does not count what the host does in warm steps as well", trace = (function()
+  {
+    name = "counts steps, not those of each rank",
+    trace = ranks(8),
+    expect = {
+      {
+        severity = "warning",
+        message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).",
+        worth = { 0.14, 0.16 },
+      },
+    },
+  },
+  {
+    name = "fires on modules loaded in each step",
+    trace = steps(1500),
+    expect = {
+      {
+        severity = "warning",
+        subject = "code",
+        message = "Code is loaded or compiled in 5 of 5 steps (mostly cuModuleLoadData): *(15 %).",
+        worth = { 0.14, 0.16 },
+      },
+    },
+  },
+  {
+    name = "is an error from a fifth of the step on",
+    trace = steps(3000),
+    expect = { { severity = "error" } },
+  },
+  {
+    name = "warns from 3 % on",
+    trace = steps(400),
+    expect = { { severity = "warning", worth = { 0.03, 0.045 } } },
+  },
+  {
+    name = "fires on libraries",
+    trace = steps(1500, { call = "cuLibraryLoadData" }),
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "fires on compiling",
+    trace = steps(1500, { call = "nvrtcCompileProgram" }),
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "fires on graphs instantiated again",
+    trace = steps(1500, { call = "cudaGraphInstantiate" }),
+    expect = { { severity = "warning", message = "*cudaGraphInstantiate*" } },
+  },
+  {
+    name = "fires where it comes again in some steps",
+    trace = some(
+      { { 1000, 1600, "cuModuleLoadData" }, { 2000, 2400, "cuModuleLoadData" } },
+      600,
+      400
+    ),
+    expect = { { severity = "error", message = "*in 2 of 4 steps*" } },
+  },
+  {
+    name = "is a note where it comes once",
+    trace = some({ { 1000, 1600, "nvrtcCompileProgram" } }, 600, 0),
+    expect = {
+      {
+        severity = "note",
+        message = "*in one of 4 steps (mostly nvrtcCompileProgram): the GPU is idle for 600.0 us \z
+          there*",
+      },
+    },
+  },
+  {
+    name = "counts what the host did to make a module",
+    trace = steps(3000, { calls = { { 2800, 3010, "cuModuleLoadData" } } }),
+    expect = { { severity = "error", worth = { 0.29, 0.31 } } },
+  },
+  {
+    name = "counts what the host does between two such calls of a step",
+    trace = steps(0, {
+      ops = { { 5030, 9990, kernel = "nvjet_tst_gemm", launched = { 5020, 5025 } } },
+      calls = { { 10, 410, "cuLibraryLoadData" }, { 4610, 5010, "cuLibraryLoadData" } },
+    }),
+    expect = { { severity = "error", worth = { 0.48, 0.52 } } },
+  },
+  {
+    name = "does not count what the host does in warm steps as well",
+    trace = (function()
       local trace = { ranges = {}, ops = {}, calls = {} }
       for index = 0, 5 do
         local at = 10000 * index
         trace.ranges[index + 1] = { at, at + 9900, "step " .. index }
-        trace.ops[#trace.ops + 1] = { at + 20, at + 500, kernel = "nvjet_tst_gemm", launched = { at + 5, at + 10 } }
-        trace.ops[#trace.ops + 1] = { at + 5030, at + 9990, kernel = "nvjet_tst_gemm", launched = { at + 5020, at + 5025 } }
+        trace.ops[#trace.ops + 1] =
+          { at + 20, at + 500, kernel = "nvjet_tst_gemm", launched = { at + 5, at + 10 } }
+        trace.ops[#trace.ops + 1] = {
+          at + 5030,
+          at + 9990,
+          kernel = "nvjet_tst_gemm",
+          launched = { at + 5020, at + 5025 },
+        }
         if index == 2 or index == 4 then
           trace.calls[#trace.calls + 1] = { at + 510, at + 910, "cuLibraryLoadData" }
           trace.calls[#trace.calls + 1] = { at + 4610, at + 5010, "cuLibraryLoadData" }
         end
       end
       return trace
-    end)(), expect = { { message = "*in 2 of 5 steps*", worth = { 0.02, 0.06 } } } },
-  { name = "fires without steps on what goes on all through", trace = steps(1500, { ranges = {} }), expect = { { severity = "warning", message = "Code is loaded or compiled all through the recording (mostly cuModuleLoadData)*" } } },
+    end)(),
+    expect = { { message = "*in 2 of 5 steps*", worth = { 0.02, 0.06 } } },
+  },
+  {
+    name = "fires without steps on what goes on all through",
+    trace = steps(1500, { ranges = {} }),
+    expect = {
+      {
+        severity = "warning",
+        message = "Code is loaded or compiled all through the recording (mostly cuModuleLoadData)*",
+      },
+    },
+  },
 
-  { name = "is silent while the GPU works", trace = steps(0, { ops = { { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }, calls = { { 20, 4800, "cuModuleLoadData" } } }), expect = "clean" },
+  {
+    name = "is silent while the GPU works",
+    trace = steps(0, {
+      ops = {
+        { 20, 5000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+        { 5000, 9990, kernel = "nvjet_tst_gemm", launched = { 10, 15 } },
+      },
+      calls = { { 20, 4800, "cuModuleLoadData" } },
+    }),
+    expect = "clean",
+  },
   { name = "is silent about 2 %", trace = steps(200), expect = "clean" },
-  { name = "is silent below the team's own threshold", trace = steps(1500), options = { share = 0.2 }, expect = "clean" },
-  { name = "is silent about graphs that are launched", trace = steps(1500, { call = "cudaGraphLaunch" }), expect = "clean" },
-  { name = "is silent about allocations, which have a rule", trace = steps(1500, { call = "cudaMalloc" }), expect = "clean" },
-  { name = "is silent with a threshold of zero and nothing compiled", trace = steps(0, { calls = {} }), options = { share = 0 }, expect = "clean" },
+  {
+    name = "is silent below the team's own threshold",
+    trace = steps(1500),
+    options = { share = 0.2 },
+    expect = "clean",
+  },
+  {
+    name = "is silent about graphs that are launched",
+    trace = steps(1500, { call = "cudaGraphLaunch" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about allocations, which have a rule",
+    trace = steps(1500, { call = "cudaMalloc" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent with a threshold of zero and nothing compiled",
+    trace = steps(0, { calls = {} }),
+    options = { share = 0 },
+    expect = "clean",
+  },
 
-  { name = "is a note about a start, and says so", trace = { calls = { { 200, 1900, "nvrtcCompileProgram" } }, ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } } }, expect = { { severity = "note", message = "Code is compiled as the program starts (mostly nvrtcCompileProgram*" } } },
-  { name = "leaves a module that is loaded once to first-use", trace = some({ { 1000, 1600, "cuLibraryLoadData" } }, 600, 0), expect = "clean" },
-  { name = "needs calls", trace = steps(1500, { not_collected = { "calls" } }), expect = "not checked" },
+  {
+    name = "is a note about a start, and says so",
+    trace = {
+      calls = { { 200, 1900, "nvrtcCompileProgram" } },
+      ops = { { 0, 100, kernel = "a" }, { 2000, 9000, kernel = "a" } },
+    },
+    expect = {
+      {
+        severity = "note",
+        message = "Code is compiled as the program starts (mostly nvrtcCompileProgram*",
+      },
+    },
+  },
+  {
+    name = "leaves a module that is loaded once to first-use",
+    trace = some({ { 1000, 1600, "cuLibraryLoadData" } }, 600, 0),
+    expect = "clean",
+  },
+  {
+    name = "needs calls",
+    trace = steps(1500, { not_collected = { "calls" } }),
+    expect = "not checked",
+  },
 
   { name = "good", fixture = "good", expect = "clean" },
   { name = "compile", fixture = "compile", expect = "clean" },
   { name = "compile-graphs", fixture = "compile-graphs", expect = "clean" },
   { name = "compile-graphsnode", fixture = "compile-graphsnode", expect = "clean" },
   { name = "launchbound", fixture = "launchbound", expect = "clean" },
-  { name = "products: loads what it needs before it begins", fixture = "products", expect = "clean" },
+  {
+    name = "products: loads what it needs before it begins",
+    fixture = "products",
+    expect = "clean",
+  },
 }

@@ -5,138 +5,334 @@ return {
   since = "0.1",
   needs = { "kernels", "calls" },
   options = {
-    share = { default = 0.10, unit = "fraction", doc = "Reported from this share of the step: idle time in which the next launch was still to come while the host issued one after the other. TensorRT-LLM's analysis warns at 10 %, XProf at 3 % and 15 %." },
-    least = { default = 30, unit = "count", doc = "Fewer launches in the whole recording do not make a loop that the host could be too slow for." },
-    pause_ns = { default = 1000000, unit = "ns", doc = "A single launch that takes longer does something else, such as waiting for a lock." },
-    overhead_ns = { default = 6000, unit = "ns", doc = "What the profiler may add to a CUDA call. Recorded minus unprofiled steps: 2 to 6 us a call. If this alone would explain the idle time, the finding is a note." },
-    eager_ns = { default = 10000, unit = "ns", doc = "What PyTorch needs on the host for a launch at least, without a profiler: however much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us." },
-    reads = { default = 3, unit = "count", doc = "Results a step that the host waits for, from which no graph can span the step: one or two are the loss and a norm, at the end of a step." },
-    piece = { default = 30, unit = "count", doc = "Launches from one such result to the next, up to which no graph can span a step with fewer results either: the step is then one turn of a loop that asks the GPU each time." },
-    read_bytes = { default = 65536, unit = "bytes", doc = "Larger copies are tensors, not results." },
-    graph_gap_ns = { default = 700, unit = "ns", doc = "The gap that remains between two kernels of a CUDA graph. Measured on an H200: 0.45 to 0.98 us." },
-    each = { default = 0.9, unit = "count", doc = "Such results a step from which a step is such a turn: all but those with nothing left to do." },
-    most_larger = { default = 64, unit = "count", doc = "How many times as large a batch the advice asks for at most. Chosen: beyond, other limits come first." },
-    room = { default = 0.5, unit = "fraction", doc = "Share of the device's memory in use, up to which the advice says that memory allows it." },
+    share = {
+      default = 0.10,
+      unit = "fraction",
+      doc = "Reported from this share of the step: idle time in which the next launch was still \z
+        to come while the host issued one after the other. TensorRT-LLM's analysis warns at 10 %, \z
+        XProf at 3 % and 15 %.",
+    },
+    least = {
+      default = 30,
+      unit = "count",
+      doc = "Fewer launches in the whole recording do not make a loop that the host could be too \z
+        slow for.",
+    },
+    pause_ns = {
+      default = 1000000,
+      unit = "ns",
+      doc = "A single launch that takes longer does something else, such as waiting for a lock.",
+    },
+    overhead_ns = {
+      default = 6000,
+      unit = "ns",
+      doc = "What the profiler may add to a CUDA call. Recorded minus unprofiled steps: 2 to 6 us \z
+        a call. If this alone would explain the idle time, the finding is a note.",
+    },
+    eager_ns = {
+      default = 10000,
+      unit = "ns",
+      doc = "What PyTorch needs on the host for a launch at least, without a profiler: however \z
+        much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us.",
+    },
+    reads = {
+      default = 3,
+      unit = "count",
+      doc = "Results a step that the host waits for, from which no graph can span the step: one \z
+        or two are the loss and a norm, at the end of a step.",
+    },
+    piece = {
+      default = 30,
+      unit = "count",
+      doc = "Launches from one such result to the next, up to which no graph can span a step with \z
+        fewer results either: the step is then one turn of a loop that asks the GPU each time.",
+    },
+    read_bytes = {
+      default = 65536,
+      unit = "bytes",
+      doc = "Larger copies are tensors, not results.",
+    },
+    graph_gap_ns = {
+      default = 700,
+      unit = "ns",
+      doc = "The gap that remains between two kernels of a CUDA graph. Measured on an H200: 0.45 \z
+        to 0.98 us.",
+    },
+    each = {
+      default = 0.9,
+      unit = "count",
+      doc = "Such results a step from which a step is such a turn: all but those with nothing \z
+        left to do.",
+    },
+    most_larger = {
+      default = 64,
+      unit = "count",
+      doc = "How many times as large a batch the advice asks for at most. Chosen: beyond, other \z
+        limits come first.",
+    },
+    room = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "Share of the device's memory in use, up to which the advice says that memory allows \z
+        it.",
+    },
   },
   factors = {
-    elementwise = { by = 1, least = 0.5, most = 1, doc = "Time of elementwise kernels and reductions, if a compiler that captures graphs also fuses them.", source = "Chosen: whether they are fused, and how many, is unknown; two that are become one." },
+    elementwise = {
+      by = 1,
+      least = 0.5,
+      most = 1,
+      doc = "Time of elementwise kernels and reductions, if a compiler that captures graphs also \z
+        fuses them.",
+      source = "Chosen: whether they are fused, and how many, is unknown; two that are become one.",
+    },
   },
   messages = {
-    eager = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every {pace:ns}, for operations that take {kernel:ns} on average.",
-    graphs = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next launch has not been issued yet, although most of its work is in CUDA graphs: the host's work between the graphs takes longer than they do.",
+    eager = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next \z
+      launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every \z
+      {pace:ns}, for operations that take {kernel:ns} on average.",
+    graphs = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next \z
+      launch has not been issued yet, although most of its work is in CUDA graphs: the host's \z
+      work between the graphs takes longer than they do.",
   },
   headlines = {
     eager = "The host launches too slowly: {launches:# launch|# launches} {a_step}",
     graphs = "The host is too slow between CUDA graphs",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not issued the next operation when the previous one ended. Pauses of more than a millisecond are left out, and so are first launches that load code (first-use) and time that the host lost before by waiting or allocating. A result that is read back and waited for ends a graph, and what is launched with different grids after it (data-dependent-sync) fits into none.",
-    why = "An eager framework takes 5 to 50 us from one launch to the next. Shorter kernels leave the GPU waiting, and a faster GPU then changes nothing.",
-    fix = "Launch less often: `torch.compile(mode=\"reduce-overhead\")` records the step into CUDA graphs and fuses kernels; `torch.cuda.make_graphed_callables` or `torch.cuda.CUDAGraph` where it cannot be used; Transformers and NeMo have switches for both. Or give each kernel more to do: a larger micro-batch, fused optimizer and attention.",
-    wrong = "The profiler itself makes calls slower: a step that is just GPU-bound without it may look launch-bound in the recording. Compare with the step time without the profiler.",
+    what = "Adds up the time in which a GPU is idle because the host, busy launching, had not \z
+      issued the next operation when the previous one ended. Pauses of more than a millisecond \z
+      are left out, and so are first launches that load code (first-use) and time that the host \z
+      lost before by waiting or allocating. A result that is read back and waited for ends a \z
+      graph, and what is launched with different grids after it (data-dependent-sync) fits into \z
+      none.",
+    why = "An eager framework takes 5 to 50 us from one launch to the next. Shorter kernels leave \z
+      the GPU waiting, and a faster GPU then changes nothing.",
+    fix = 'Launch less often: `torch.compile(mode="reduce-overhead")` records the step into CUDA \z
+      graphs and fuses kernels; `torch.cuda.make_graphed_callables` or `torch.cuda.CUDAGraph` \z
+      where it cannot be used; Transformers and NeMo have switches for both. Or give each kernel \z
+      more to do: a larger micro-batch, fused optimizer and attention.',
+    wrong = "The profiler itself makes calls slower: a step that is just GPU-bound without it may \z
+      look launch-bound in the recording. Compare with the step time without the profiler.",
   },
   advice = {
     {
       when = "graphs",
-      vllm = "Capture the whole step in one graph: `cudagraph_mode` `FULL_AND_PIECEWISE` in `--compilation-config`, with an attention backend that can be captured.",
-      pytorch = { training = "Capture more of the step in the graphs: `zero_grad`, clipping and the optimizer (`capturable=True`) as well (`torch.cuda.CUDAGraph` around the whole step, see the PyTorch notes on CUDA graphs).", cuda = "Capture more in the graphs: `torch.cuda.CUDAGraph` around a whole iteration (see the PyTorch notes on CUDA graphs)." },
-      jax = "Run several iterations in one call: `jax.lax.scan` or `jax.lax.fori_loop` under `jax.jit`.",
-      cuda = "Capture more in each graph: several iterations at once, with a loop inside (conditional nodes) if their number depends on data.",
+      vllm = "Capture the whole step in one graph: `cudagraph_mode` `FULL_AND_PIECEWISE` in \z
+        `--compilation-config`, with an attention backend that can be captured.",
+      pytorch = {
+        training = "Capture more of the step in the graphs: `zero_grad`, clipping and the \z
+          optimizer (`capturable=True`) as well (`torch.cuda.CUDAGraph` around the whole step, \z
+          see the PyTorch notes on CUDA graphs).",
+        cuda = "Capture more in the graphs: `torch.cuda.CUDAGraph` around a whole iteration (see \z
+          the PyTorch notes on CUDA graphs).",
+      },
+      jax = "Run several iterations in one call: `jax.lax.scan` or `jax.lax.fori_loop` under \z
+        `jax.jit`.",
+      cuda = "Capture more in each graph: several iterations at once, with a loop inside \z
+        (conditional nodes) if their number depends on data.",
     },
-    { when = { "eager", "decided" }, "Remove the read-backs: {results} read back while the host waits, and no CUDA graph can be captured across one, nor hold what is launched with different grids each time." },
-    { when = { "eager", "read_backs" }, "Remove the read-backs, then capture CUDA graphs: {results} read back while the host waits, and no CUDA graph can be captured across one." },
     {
-      when = "eager", unless = "decided",
+      when = { "eager", "decided" },
+      "Remove the read-backs: {results} read back while the host waits, and no CUDA graph can be \z
+        captured across one, nor hold what is launched with different grids each time.",
+    },
+    {
+      when = { "eager", "read_backs" },
+      "Remove the read-backs, then capture CUDA graphs: {results} read back while the host waits, \z
+        and no CUDA graph can be captured across one.",
+    },
+    {
+      when = "eager",
+      unless = "decided",
       megatron = "Capture the step in CUDA graphs: `--enable-cuda-graph`.",
       nemo = "Capture the step in CUDA graphs: `enable_cuda_graph` of the model's configuration.",
-      vllm = "Decode with CUDA graphs: without `--enforce-eager`, and with `--max-num-seqs` within the captured sizes.",
-      sglang = "Decode with CUDA graphs: without `--disable-cuda-graph`, and `--cuda-graph-max-bs` as large as the batches.",
-      tensorrt_llm = "Decode with CUDA graphs: `cuda_graph_config`, with `max_batch_size` as large as the batches and `enable_padding`.",
+      vllm = "Decode with CUDA graphs: without `--enforce-eager`, and with `--max-num-seqs` \z
+        within the captured sizes.",
+      sglang = "Decode with CUDA graphs: without `--disable-cuda-graph`, and \z
+        `--cuda-graph-max-bs` as large as the batches.",
+      tensorrt_llm = "Decode with CUDA graphs: `cuda_graph_config`, with `max_batch_size` as \z
+        large as the batches and `enable_padding`.",
       transformers = {
-        training = "Capture the step in CUDA graphs: `torch_compile=True` with `torch_compile_mode=\"reduce-overhead\"`.",
-        tokens = "Capture decoding in CUDA graphs: a static cache for `generate()` (`cache_implementation=\"static\"`) and `torch.compile(mode=\"reduce-overhead\")`.",
+        training = 'Capture the step in CUDA graphs: `torch_compile=True` with \z
+          `torch_compile_mode="reduce-overhead"`.',
+        tokens = 'Capture decoding in CUDA graphs: a static cache for `generate()` \z
+          (`cache_implementation="static"`) and `torch.compile(mode="reduce-overhead")`.',
       },
       pytorch = {
-        tokens = "Capture decoding in CUDA graphs: `torch.compile(mode=\"reduce-overhead\")` with a cache of fixed size (`generate()`: `cache_implementation=\"static\"`); `torch.cuda.CUDAGraph` where that cannot be used. It must contain no synchronization (PyTorch notes, CUDA semantics).",
-        training = "Capture the work in CUDA graphs: `torch.compile(mode=\"reduce-overhead\")` of the model, which fuses kernels as well, and of a function that calls `optimizer.step()`; or `torch.cuda.CUDAGraph` around the whole step, with `capturable=True`. All need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
-        cuda = "Capture the work in CUDA graphs: `torch.compile(mode=\"reduce-overhead\")`, which fuses kernels as well; `torch.cuda.make_graphed_callables` where that cannot be used. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).",
+        tokens = 'Capture decoding in CUDA graphs: `torch.compile(mode="reduce-overhead")` with a \z
+          cache of fixed size (`generate()`: `cache_implementation="static"`); \z
+          `torch.cuda.CUDAGraph` where that cannot be used. It must contain no synchronization \z
+          (PyTorch notes, CUDA semantics).',
+        training = 'Capture the work in CUDA graphs: `torch.compile(mode="reduce-overhead")` of \z
+          the model, which fuses kernels as well, and of a function that calls \z
+          `optimizer.step()`; or `torch.cuda.CUDAGraph` around the whole step, with \z
+          `capturable=True`. All need fixed shapes and no synchronization inside (PyTorch notes, \z
+          CUDA semantics).',
+        cuda = 'Capture the work in CUDA graphs: `torch.compile(mode="reduce-overhead")`, which \z
+          fuses kernels as well; `torch.cuda.make_graphed_callables` where that cannot be used. \z
+          Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).',
       },
-      jax = "Put the whole iteration under one `jax.jit`: and several into one call (`jax.lax.scan`). `XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL` records them into CUDA graphs.",
+      jax = "Put the whole iteration under one `jax.jit`: and several into one call \z
+        (`jax.lax.scan`). `XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL` \z
+        records them into CUDA graphs.",
       tensorflow = "Compile the whole iteration: `tf.function(jit_compile=True)` around it.",
-      tensorrt = "Capture enqueueV3 in a CUDA graph: `cudaStreamBeginCapture`, once for each shape. Fewer profiles and larger builder batch sizes help as well.",
-      cupy = "Capture the loop's body in a CUDA graph: `stream.begin_capture()` and `end_capture()`. And fuse elementwise operations (`cupy.fuse`).",
-      numba = "Put more into each kernel: merge operations that follow each other on the same data.",
-      julia = "Capture the loop's body in a CUDA graph: `CUDA.@captured`. Or put more into each kernel.",
-      directives = "Put more into each parallel region: collapse, fewer and larger kernels. And queue them without waiting (OpenACC: async; OpenMP: nowait).",
-      kokkos = "Capture the loop's body in a graph: `Kokkos::Experimental::Graph`. Or fuse `parallel_for` loops.",
-      cuda = "Capture the loop's body in a CUDA graph: `cudaStreamBeginCapture`, `cudaStreamEndCapture` and `cudaGraphInstantiate`, and launch that. Or put more into each kernel.",
+      tensorrt = "Capture enqueueV3 in a CUDA graph: `cudaStreamBeginCapture`, once for each \z
+        shape. Fewer profiles and larger builder batch sizes help as well.",
+      cupy = "Capture the loop's body in a CUDA graph: `stream.begin_capture()` and \z
+        `end_capture()`. And fuse elementwise operations (`cupy.fuse`).",
+      numba = "Put more into each kernel: merge operations that follow each other on the same \z
+        data.",
+      julia = "Capture the loop's body in a CUDA graph: `CUDA.@captured`. Or put more into each \z
+        kernel.",
+      directives = "Put more into each parallel region: collapse, fewer and larger kernels. And \z
+        queue them without waiting (OpenACC: async; OpenMP: nowait).",
+      kokkos = "Capture the loop's body in a graph: `Kokkos::Experimental::Graph`. Or fuse \z
+        `parallel_for` loops.",
+      cuda = "Capture the loop's body in a CUDA graph: `cudaStreamBeginCapture`, \z
+        `cudaStreamEndCapture` and `cudaGraphInstantiate`, and launch that. Or put more into each \z
+        kernel.",
     },
     {
-      training = "Or give each launch more to do: a micro-batch {larger} times as large keeps the GPU busy for as long as the host takes.{room}",
-      inference = "Or give each launch more to do: a batch {larger} times as large keeps the GPU busy for as long as the host takes.{room}",
-      cuda = "Or give each launch more to do: a problem {larger} times as large keeps the GPU busy for as long as the host takes.{room}",
+      training = "Or give each launch more to do: a micro-batch {larger} times as large keeps the \z
+        GPU busy for as long as the host takes.{room}",
+      inference = "Or give each launch more to do: a batch {larger} times as large keeps the GPU \z
+        busy for as long as the host takes.{room}",
+      cuda = "Or give each launch more to do: a problem {larger} times as large keeps the GPU \z
+        busy for as long as the host takes.{room}",
     },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     -- Time lost to a wait is charged to the wait (host-sync, sync-memcpy).
-    local launching = trace:idle { cause = { "launch", "launch_latency" }, max_ns = options.pause_ns, drained = false }
+    local launching = trace:idle {
+      cause = { "launch", "launch_latency" },
+      max_ns = options.pause_ns,
+      drained = false,
+    }
     -- Pauses inside a graph that is still being launched come from tracing it node by node.
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })
-    -- Without its allocations the host would be ahead by the time they took: that much of the idle time belongs to them (alloc-churn).
-    -- Only those of threads that launch on the same device count: allocations of a loader's thread hold no launch up.
+    -- Without its allocations the host would be ahead by the time they took: that much of the idle
+    -- time belongs to them (alloc-churn).
+    -- Only those of threads that launch on the same device count: allocations of a loader's thread
+    -- hold no launch up.
     local idle = 0
     for _, device in ipairs(launching:group("device", 1000)) do
-      local threads = {}  -- a filter takes no more than 200
-      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do threads[#threads + 1] = thread.key end
-      idle = idle + math.max(0, device.rows:union_ns() - trace:calls { thread = threads, class = "allocation" }:union_ns())
+      local threads = {} -- a filter takes no more than 200
+      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do
+        threads[#threads + 1] = thread.key
+      end
+      idle = idle
+        + math.max(
+          0,
+          device.rows:union_ns()
+            - trace:calls { thread = threads, class = "allocation" }:union_ns()
+        )
     end
     local share = idle / total
-    local launches = trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
+    local launches =
+      trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()
     local blocking = (trace:environment "CUDA_LAUNCH_BLOCKING" or "0") ~= "0"
     if idle <= 0 or share < options.share or launches < options.least then return {} end
-    -- Ranks launch at the same time; one thread that drives several devices launches for one after the other.
+    -- Ranks launch at the same time; one thread that drives several devices launches for one after
+    -- the other.
     local driven = #launching:group("thread")[1].rows:group "device"
 
     local operations = trace:ops { kind = { "kernel", "copy", "set", "graph" } }
     local reads, _, deciding, changing = trace:read_backs()
     local decided = trace:fact "steps.found" == 1 and deciding:count() >= 2 * steps
-    local barred = (decided and deciding or reads):where { max_bytes = options.read_bytes }:count() / steps
-    local cut = barred >= options.reads or (barred >= options.each and launches <= options.piece * barred * steps)
+    local barred = (decided and deciding or reads)
+      :where { max_bytes = options.read_bytes }
+      :count() / steps
+    local cut = barred >= options.reads
+      or (barred >= options.each and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- The share without what recording added. With a measured step, idle time is already what is left beside the GPU's work; otherwise the addition is estimated high.
+    -- The share without what recording added. With a measured step, idle time is already what is
+    -- left beside the GPU's work; otherwise the addition is estimated high.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
-    local unprofiled = added and share or recorded_share - trace:calls():count() * options.overhead_ns / recorded - (trace:fact "capture.recording_fraction" or 0)
+    local unprofiled = added and share
+      or recorded_share
+        - trace:calls():count() * options.overhead_ns / recorded
+        - (trace:fact "capture.recording_fraction" or 0)
     local heavy = not added and (trace:fact "capture.recording_fraction" or 0) > 0
     if heavy and not mostly_graphs then
       local busy = recorded - trace:idle():recorded_ns()
-      unprofiled = math.max(unprofiled, math.min(recorded_share, (launches * options.eager_ns - busy) / recorded))
+      unprofiled = math.max(
+        unprofiled,
+        math.min(recorded_share, (launches * options.eager_ns - busy) / recorded)
+      )
     end
     local little = unprofiled < options.share
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
-    local results = math.floor(barred + 0.5) > 1 and string.format("%.0f results %s are", barred, trace:fact "unit.per") or "one result " .. trace:fact "unit.per" .. " is"
-    return { {
-      subject = "launches",
-      message = mostly_graphs and "graphs" or "eager",
-      data = { idle = idle / steps, share = share, launches = math.floor(launches / steps + 0.5), pace = total / driven / math.max(launches, 1), kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
-        results = results, larger = string.format("%.0f", math.max(2, math.ceil(1 / math.max(1 - share, 1 / options.most_larger)))),
-        room = peak and memory and peak < options.room * memory and string.format(" Memory allows it: %.1f of %.0f GiB are in use.", peak / 2 ^ 30, memory / 2 ^ 30) or "" },
-      doubt = little and "The profiler's own overhead may explain it: measure the step without the profiler first (--measured-step)." or nil,
-      about = true,
-      cited_ns = idle,
-      -- In graphs short gaps between the kernels remain.
-      recoverable_ns = math.max(0, math.min((little or heavy) and unprofiled * total or idle, mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns)),
-      -- What is launched differently each time fits into no graph.
-      change = { { graph = operations:minus(nodes):minus(decided and changing or nodes), gap_ns = options.graph_gap_ns }, { scale = operations:where { class = { "pointwise", "reduction" } }, factor = factors.elementwise } },
-      uncertain = "whether elementwise kernels are fused as well, and how many, is unknown",
-      metrics = { { name = "idle while launching", value = share, unit = "fraction", threshold = options.share } },
-      follows_from = (decided or cut) and "data-dependent-sync" or blocking and "harmful-environment" or trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks" or nil,
-      evidence = launching:evidence { most = 5 },
-      seen = { decided = cut and decided, read_backs = cut and not decided },
-    } }
+    local results = math.floor(barred + 0.5) > 1
+        and string.format("%.0f results %s are", barred, trace:fact "unit.per")
+      or "one result " .. trace:fact "unit.per" .. " is"
+    return {
+      {
+        subject = "launches",
+        message = mostly_graphs and "graphs" or "eager",
+        data = {
+          idle = idle / steps,
+          share = share,
+          launches = math.floor(launches / steps + 0.5),
+          pace = total / driven / math.max(launches, 1),
+          kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
+          results = results,
+          larger = string.format(
+            "%.0f",
+            math.max(2, math.ceil(1 / math.max(1 - share, 1 / options.most_larger)))
+          ),
+          room = peak and memory and peak < options.room * memory and string.format(
+            " Memory allows it: %.1f of %.0f GiB are in use.",
+            peak / 2 ^ 30,
+            memory / 2 ^ 30
+          ) or "",
+        },
+        doubt = little
+            and "The profiler's own overhead may explain it: measure the step without the \z
+              profiler first (--measured-step)."
+          or nil,
+        about = true,
+        cited_ns = idle,
+        -- In graphs short gaps between the kernels remain.
+        recoverable_ns = math.max(
+          0,
+          math.min(
+            (little or heavy) and unprofiled * total or idle,
+            mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns
+          )
+        ),
+        -- What is launched differently each time fits into no graph.
+        change = {
+          {
+            graph = operations:minus(nodes):minus(decided and changing or nodes),
+            gap_ns = options.graph_gap_ns,
+          },
+          {
+            scale = operations:where { class = { "pointwise", "reduction" } },
+            factor = factors.elementwise,
+          },
+        },
+        uncertain = "whether elementwise kernels are fused as well, and how many, is unknown",
+        metrics = {
+          {
+            name = "idle while launching",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        follows_from = (decided or cut) and "data-dependent-sync"
+          or blocking and "harmful-environment"
+          or trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks"
+          or nil,
+        evidence = launching:evidence { most = 5 },
+        seen = { decided = cut and decided, read_backs = cut and not decided },
+      },
+    }
   end,
 }

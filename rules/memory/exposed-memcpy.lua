@@ -1,5 +1,12 @@
-local ways = { h2d = "to the device", d2h = "to the host", p2p = "between devices", um_h2d = "to the device", um_d2h = "to the host", um_d2d = "between devices" }
-local kinds = { h2d = "uploads", d2h = "downloads", p2p = "peers" }  -- the others migrate
+local ways = {
+  h2d = "to the device",
+  d2h = "to the host",
+  p2p = "between devices",
+  um_h2d = "to the device",
+  um_d2h = "to the host",
+  um_d2d = "between devices",
+}
+local kinds = { h2d = "uploads", d2h = "downloads", p2p = "peers" } -- the others migrate
 
 -- The finding on copies that kernels hide too little of; nil if that is little of the step.
 -- `touched`: copies that the host works on in between; what depends on that cannot hide.
@@ -12,29 +19,62 @@ local function finding(trace, options, copies, prefetched, touched)
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
   -- Copies can hide behind kernels for as long as these run alone.
-  local room = kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
+  local room =
+    kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
   local recoverable = math.min(exposed, room)
   local in_turn = copies:minus(touched):count() < copies:count()
   local groups = copies:group "direction"
   local direction = groups[1].key
-  local way = groups[1].sum_ns < options.one_way * copies:sum "duration_ns" and "in both directions" or ways[direction]
+  local way = groups[1].sum_ns < options.one_way * copies:sum "duration_ns"
+      and "in both directions"
+    or ways[direction]
   return {
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
     message = prefetched and "prefetched" or "alone",
-    data = { bytes = copies:sum "bytes" / steps, direction = way, exposed = exposed / steps, share = share, rate = rate },
+    data = {
+      bytes = copies:sum "bytes" / steps,
+      direction = way,
+      exposed = exposed / steps,
+      share = share,
+      rate = rate,
+    },
     recoverable_ns = recoverable,
     -- Copies that cannot hide are no smaller a problem: less has to be sent.
-    severity = not prefetched and recoverable < exposed / 2 and share >= options.link_bound and "warning" or nil,
-    change = not prefetched and not in_turn and recoverable == exposed and { { overlap = copies } } or nil,
+    severity = not prefetched
+        and recoverable < exposed / 2
+        and share >= options.link_bound
+        and "warning"
+      or nil,
+    change = not prefetched and not in_turn and recoverable == exposed and {
+      { overlap = copies },
+    } or nil,
     -- What is missing there is a data region.
-    follows_from = not prefetched and in_turn and (trace:is "directives" or trace:is "openacc" or trace:is "openmp") and "resident-data" or nil,
+    follows_from = not prefetched
+        and in_turn
+        and (trace:is "directives" or trace:is "openacc" or trace:is "openmp")
+        and "resident-data"
+      or nil,
     metrics = {
-      { name = prefetched and "exposed prefetches" or "exposed copies", value = share, unit = "fraction", threshold = options.share },
-      { name = "bandwidth", value = rate, unit = "bytes/s", threshold = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s" or nil },
+      {
+        name = prefetched and "exposed prefetches" or "exposed copies",
+        value = share,
+        unit = "fraction",
+        threshold = options.share,
+      },
+      {
+        name = "bandwidth",
+        value = rate,
+        unit = "bytes/s",
+        threshold = not prefetched
+            and direction ~= "p2p"
+            and trace:fact "device.link_bytes_per_s"
+          or nil,
+      },
     },
     evidence = copies:evidence { most = 5 },
     seen = {
-      little_room = 2 * recoverable < exposed, coherent = trace:fact "device.coherent" == 1,
+      little_room = 2 * recoverable < exposed,
+      coherent = trace:fact "device.coherent" == 1,
       [kinds[direction] or "migrates"] = true,
     },
   }
@@ -47,73 +87,178 @@ return {
   since = "0.1",
   needs = { "kernels", "copies" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: such copies while nothing computes." },
-    min_ns = { default = 100000, unit = "ns", doc = "Shorter copies, and shorter rows of them on a stream, are not worth a separate stream (RATELProf: 100 us)." },
-    link_bound = { default = 0.5, unit = "fraction", doc = "From this share of the step on copies are a warning even if kernels are too short to hide them: the link is the bottleneck." },
-    hidden_share = { default = 0.5, unit = "fraction", doc = "A copy that kernels hide more of than this is fine (RATELProf)." },
-    one_way = { default = 0.75, unit = "fraction", doc = "Share of the copies' time in one direction, below which the message says both. Chosen." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: such copies while nothing computes.",
+    },
+    min_ns = {
+      default = 100000,
+      unit = "ns",
+      doc = "Shorter copies, and shorter rows of them on a stream, are not worth a separate \z
+        stream (RATELProf: 100 us).",
+    },
+    link_bound = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "From this share of the step on copies are a warning even if kernels are too short to \z
+        hide them: the link is the bottleneck.",
+    },
+    hidden_share = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "A copy that kernels hide more of than this is fine (RATELProf).",
+    },
+    one_way = {
+      default = 0.75,
+      unit = "fraction",
+      doc = "Share of the copies' time in one direction, below which the message says both. \z
+        Chosen.",
+    },
   },
   messages = {
-    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
-    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while \z
+      nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+    alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} \z
+      of {each_step} ({share:fraction}), at {rate:bytes/s}.",
   },
   headlines = {
     prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",
     alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes",
   },
   doc = {
-    what = "Finds copies over a link (host to device, device to host, device to another GPU) that kernels hide less than half of and that take 100 us or more, alone or with their neighbors on the stream; and migrations of unified memory that the program asked for with a prefetch. Copies can hide only as long as kernels run alone, and nothing is forecast for data that the host works on in between. Data that could stay on the device (resident-data), copies of offloaded tensors, through pageable memory, of a checkpoint, and other migrations belong to other rules.",
-    why = "Copy engines work in parallel with the SMs: a copy costs time only if nothing runs meanwhile, as when it is queued on the stream of the kernels.",
-    fix = "Issue it early, on a separate stream, from pinned memory: the next batch's `.to(device, non_blocking=True)` under `torch.cuda.stream(side)` before this step's forward, with `wait_stream` and `record_stream` where it is used (the prefetcher of NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and overlapping them with computation. The same goes for a prefetch of unified memory: `cudaMemPrefetchAsync` on another stream, a layer or a batch ahead. Or send less: integers and half precision instead of floats, augmentation on the GPU.",
-    wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot be hidden. Uploads before the first step are start-up: without steps the finding is about the whole window.",
+    what = "Finds copies over a link (host to device, device to host, device to another GPU) that \z
+      kernels hide less than half of and that take 100 us or more, alone or with their neighbors \z
+      on the stream; and migrations of unified memory that the program asked for with a prefetch. \z
+      Copies can hide only as long as kernels run alone, and nothing is forecast for data that \z
+      the host works on in between. Data that could stay on the device (resident-data), copies of \z
+      offloaded tensors, through pageable memory, of a checkpoint, and other migrations belong to \z
+      other rules.",
+    why = "Copy engines work in parallel with the SMs: a copy costs time only if nothing runs \z
+      meanwhile, as when it is queued on the stream of the kernels.",
+    fix = "Issue it early, on a separate stream, from pinned memory: the next batch's \z
+      `.to(device, non_blocking=True)` under `torch.cuda.stream(side)` before this step's \z
+      forward, with `wait_stream` and `record_stream` where it is used (the prefetcher of \z
+      NVIDIA's PyTorch examples). CUDA best practices guide: asynchronous transfers and \z
+      overlapping them with computation. The same goes for a prefetch of unified memory: \z
+      `cudaMemPrefetchAsync` on another stream, a layer or a batch ahead. Or send less: integers \z
+      and half precision instead of floats, augmentation on the GPU.",
+    wrong = "A copy that everything after it depends on, and that cannot be known earlier, cannot \z
+      be hidden. Uploads before the first step are start-up: without steps the finding is about \z
+      the whole window.",
   },
   advice = {
-    { when = "little_room", "Send less, or keep on the device what is sent repeatedly: the kernels are too short to hide these copies." },
-    { when = "migrates", unless = "little_room", "Prefetch earlier and on another stream: `cudaMemPrefetchAsync` of the next part on a side stream while this one computes, with `cudaStreamWaitEvent` before the first kernel that uses it." },
-    { when = "migrates", unless = "little_room", "Prefetch less: keep what fits on the device (`cudaMemAdvise` with it as preferred location, or plain device memory), and let the host read in place (accessed-by) or from a copy." },
     {
-      when = "uploads", unless = "little_room",
-      pytorch = "Upload the next batch while this one computes: `.to(device, non_blocking=True)` from pinned memory on a side stream (`torch.cuda.Stream`), with `wait_stream` and `record_stream` where it is used.",
-      jax = "Upload the next batch while this one computes: `jax.device_put` returns at once, so call it for the next one before this one's results are read.",
-      cupy = "Upload the next input while this one computes: `cupy.asarray` under a separate stream, from pinned memory (`cupyx.empty_pinned`), with an event where it is used.",
-      numba = "Upload the next input while this one computes: `cuda.to_device(pinned, stream=side)`, from `cuda.pinned_array`, with an event where it is used.",
-      tensorrt = "Upload the next input while this one computes: `cudaMemcpyAsync` from pinned memory on a separate stream, and two execution contexts in turn.",
-      openacc = "Upload the next part while this one computes: update `device(...)` `async(queue)`, with two queues in turn.",
-      openmp = "Upload the next part while this one computes: target update `to(...)` nowait, with dependences.",
-      cuda = "Upload the next part while this one computes: `cudaMemcpyAsync` from pinned memory (`cudaHostAlloc`) on a separate stream, and `cudaStreamWaitEvent` before the kernel that uses it.",
+      when = "little_room",
+      "Send less, or keep on the device what is sent repeatedly: the kernels are too short to \z
+        hide these copies.",
     },
     {
-      when = "uploads", unless = "little_room",
-      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on the GPU. Keep what does not change on the device.",
-      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. Keep what does not change on the device.",
+      when = "migrates",
+      unless = "little_room",
+      "Prefetch earlier and on another stream: `cudaMemPrefetchAsync` of the next part on a side \z
+        stream while this one computes, with `cudaStreamWaitEvent` before the first kernel that \z
+        uses it.",
     },
-    { when = "downloads", unless = "little_room", "Download on a side stream into a reused pinned buffer: the host reads it a step later. Reduce on the device what is only summed or logged." },
     {
-      when = "peers", unless = "little_room",
-      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without `--no-overlap-p2p-communication`.",
-      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over NVLink instead of copies through the host.",
+      when = "migrates",
+      unless = "little_room",
+      "Prefetch less: keep what fits on the device (`cudaMemAdvise` with it as preferred \z
+        location, or plain device memory), and let the host read in place (accessed-by) or from a \z
+        copy.",
     },
-    { when = "coherent", "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that is touched once need not be copied." },
+    {
+      when = "uploads",
+      unless = "little_room",
+      pytorch = "Upload the next batch while this one computes: `.to(device, non_blocking=True)` \z
+        from pinned memory on a side stream (`torch.cuda.Stream`), with `wait_stream` and \z
+        `record_stream` where it is used.",
+      jax = "Upload the next batch while this one computes: `jax.device_put` returns at once, so \z
+        call it for the next one before this one's results are read.",
+      cupy = "Upload the next input while this one computes: `cupy.asarray` under a separate \z
+        stream, from pinned memory (`cupyx.empty_pinned`), with an event where it is used.",
+      numba = "Upload the next input while this one computes: `cuda.to_device(pinned, \z
+        stream=side)`, from `cuda.pinned_array`, with an event where it is used.",
+      tensorrt = "Upload the next input while this one computes: `cudaMemcpyAsync` from pinned \z
+        memory on a separate stream, and two execution contexts in turn.",
+      openacc = "Upload the next part while this one computes: update `device(...)` \z
+        `async(queue)`, with two queues in turn.",
+      openmp = "Upload the next part while this one computes: target update `to(...)` nowait, \z
+        with dependences.",
+      cuda = "Upload the next part while this one computes: `cudaMemcpyAsync` from pinned memory \z
+        (`cudaHostAlloc`) on a separate stream, and `cudaStreamWaitEvent` before the kernel that \z
+        uses it.",
+    },
+    {
+      when = "uploads",
+      unless = "little_room",
+      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on \z
+        the GPU. Keep what does not change on the device.",
+      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. \z
+        Keep what does not change on the device.",
+    },
+    {
+      when = "downloads",
+      unless = "little_room",
+      "Download on a side stream into a reused pinned buffer: the host reads it a step later. \z
+        Reduce on the device what is only summed or logged.",
+    },
+    {
+      when = "peers",
+      unless = "little_room",
+      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without \z
+        `--no-overlap-p2p-communication`.",
+      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over \z
+        NVLink instead of copies through the host.",
+    },
+    {
+      when = "coherent",
+      "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that \z
+        is touched once need not be copied.",
+    },
   },
   evaluate = function(trace, options)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
     local trips, pairs_found = trace:round_trips()
-    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count()
+        + trace:ops { kind = "graph" }:count()
+      > 0
     local stays, touched = trace:residency()
     if model then
       if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     elseif #trips:group "stream" <= trace:fact "device.count" then
-      trips = stays  -- reported by resident-data; over several streams they are pieces of what the device does not keep
+      -- reported by resident-data; over several streams they are pieces of what the device does
+      -- not keep
+      trips = stays
     end
-    local others = trips:plus(trace:streamed_uploads()):plus(copies:where { memory = "pageable" }):plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
+    local others = trips
+      :plus(trace:streamed_uploads())
+      :plus(copies:where { memory = "pageable" })
+      :plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     copies = copies:minus(others)
     -- Short ones in a row while nothing computes are like a long one.
     local rows, inner = trace:runs { of = copies, least = 2 }
-    local in_row = inner:where { inside = rows:where { min_ns = options.min_ns }:exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share) }
+    local in_row = inner:where {
+      inside = rows
+        :where { min_ns = options.min_ns }
+        :exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share),
+    }
     local found = {}
-    found[1] = finding(trace, options, copies:where { min_ns = options.min_ns }:plus(in_row), false, touched)
+    found[1] = finding(
+      trace,
+      options,
+      copies:where { min_ns = options.min_ns }:plus(in_row),
+      false,
+      touched
+    )
     -- The driver splits a prefetch into pieces of 2 MiB and less.
-    found[#found + 1] = finding(trace, options, trace:ops { direction = "um_*", cause = "prefetch" }, true, touched)
+    found[#found + 1] = finding(
+      trace,
+      options,
+      trace:ops { direction = "um_*", cause = "prefetch" },
+      true,
+      touched
+    )
     return found
   end,
 }

@@ -5,39 +5,84 @@ return {
   since = "0.1",
   needs = { "kernels" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: concatenations that take longer and longer." },
-    rising = { default = 0.8, unit = "fraction", doc = "Share of the changes of their length, over up to 32 pieces of the recording, that have to rise: by chance it is a half, and a new sequence starts small again." },
-    in_place_ns = { default = 3000, unit = "ns", doc = "How long writing the new entries in place takes instead. Measured on an H200: 3 us." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: concatenations that take longer and longer.",
+    },
+    rising = {
+      default = 0.8,
+      unit = "fraction",
+      doc = "Share of the changes of their length, over up to 32 pieces of the recording, that \z
+        have to rise: by chance it is a half, and a new sequence starts small again.",
+    },
+    in_place_ns = {
+      default = 3000,
+      unit = "ns",
+      doc = "How long writing the new entries in place takes instead. Measured on an H200: 3 us.",
+    },
   },
   factors = {
-    in_place = { by = 1, least = 0.5, most = 2, doc = "Time of writing in place, relative to what in_place_ns says.", source = "Chosen around one measurement on an H200." },
+    in_place = {
+      by = 1,
+      least = 0.5,
+      most = 2,
+      doc = "Time of writing in place, relative to what in_place_ns says.",
+      source = "Chosen around one measurement on an H200.",
+    },
   },
   messages = {
-    kept = "Concatenations right before attention, {count} {a_step}, take {time:lost} of {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too little time to have computed what they join. It existed before, and is copied as a whole each time something is added.{where}",
-    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each time something is added. They take {time:lost} of {each_step} ({share:fraction}).{where}",
+    kept = "Concatenations right before attention, {count} {a_step}, take {time:lost} of \z
+      {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too \z
+      little time to have computed what they join. It existed before, and is copied as a whole \z
+      each time something is added.{where}",
+    main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and \z
+      longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each \z
+      time something is added. They take {time:lost} of {each_step} ({share:fraction}).{where}",
   },
   headlines = {
     kept = "The growing cache is copied {count:# time|# times} {a_step}",
     main = "The growing cache is copied {count:# time|# times} {a_step}",
   },
   doc = {
-    what = "Finds concatenations (`torch.cat` and similar) that repeat all through the recording and take longer and longer; and those of keys and of values, two in a row right before fused attention, that take at least as long as all other work except attention: what they join was not computed since the previous attention, it is kept. The second kind is also found in a recording of few tokens, in which a long cache hardly grows.",
-    why = "A cache of keys and values that is kept with `torch.cat` is copied as a whole for each token: the time per token grows with the length of the sequence, and the time per sequence with its square. Meanwhile it needs twice the memory.",
-    fix = "Allocate the cache once for the longest sequence and write each token's keys and values in place (`index_copy_`, `cache[:, :, position]` = ...). Transformers: `cache_implementation=\"static\"` (`StaticCache`), which CUDA graphs and `torch.compile` need as well; vLLM, SGLang and TensorRT-LLM page their caches.",
-    wrong = "Sequences that are collected for another reason also grow, and each may be needed whole in between. Short caches, whose concatenations take less than the matrix products, cannot be told from other concatenations until they have grown: they belong to device-copies. What slices of a cache cost attention instead is not counted.",
+    what = "Finds concatenations (`torch.cat` and similar) that repeat all through the recording \z
+      and take longer and longer; and those of keys and of values, two in a row right before \z
+      fused attention, that take at least as long as all other work except attention: what they \z
+      join was not computed since the previous attention, it is kept. The second kind is also \z
+      found in a recording of few tokens, in which a long cache hardly grows.",
+    why = "A cache of keys and values that is kept with `torch.cat` is copied as a whole for each \z
+      token: the time per token grows with the length of the sequence, and the time per sequence \z
+      with its square. Meanwhile it needs twice the memory.",
+    fix = 'Allocate the cache once for the longest sequence and write each token\'s keys and \z
+      values in place (`index_copy_`, `cache[:, :, position]` = ...). Transformers: \z
+      `cache_implementation="static"` (`StaticCache`), which CUDA graphs and `torch.compile` need \z
+      as well; vLLM, SGLang and TensorRT-LLM page their caches.',
+    wrong = "Sequences that are collected for another reason also grow, and each may be needed \z
+      whole in between. Short caches, whose concatenations take less than the matrix products, \z
+      cannot be told from other concatenations until they have grown: they belong to \z
+      device-copies. What slices of a cache cost attention instead is not counted.",
   },
   advice = {
     {
-      transformers = "Use a cache of fixed size: `generate(cache_implementation=\"static\")`, or `StaticCache(config, max_cache_len=...)` as `past_key_values`. `torch.compile` and CUDA graphs need it as well.",
-      pytorch = "Allocate the cache once for the longest sequence: `torch.empty(batch, heads, longest, size)`, and write each token in place (`index_copy_`, `cache[:, :, position]` = ...). Mask what is not filled yet, or read a slice of it.",
-      jax = "Allocate the cache once and write in place: `jax.lax.dynamic_update_slice` under `jax.jit`, with the cache donated.",
-      tensorrt = "Let the engine write keys and values in place: into one buffer, with the position as an input.",
+      transformers = 'Use a cache of fixed size: `generate(cache_implementation="static")`, or \z
+        `StaticCache(config, max_cache_len=...)` as `past_key_values`. `torch.compile` and CUDA \z
+        graphs need it as well.',
+      pytorch = "Allocate the cache once for the longest sequence: `torch.empty(batch, heads, \z
+        longest, size)`, and write each token in place (`index_copy_`, `cache[:, :, position]` = \z
+        ...). Mask what is not filled yet, or read a slice of it.",
+      jax = "Allocate the cache once and write in place: `jax.lax.dynamic_update_slice` under \z
+        `jax.jit`, with the cache donated.",
+      tensorrt = "Let the engine write keys and values in place: into one buffer, with the \z
+        position as an input.",
       cuda = "Allocate the cache once: for the longest sequence, and write new entries at its end.",
     },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local joins = trace:ops { kind = "kernel", name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
+    local joins = trace:ops {
+      kind = "kernel",
+      name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" },
+    }
     if joins:count() == 0 or not joins:throughout() then return {} end
     local grows = joins:growth "duration_ns"
     local kept, rest = require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })
@@ -51,16 +96,39 @@ return {
     local left = math.min(1, options.in_place_ns / math.max(1, joins:median "duration_ns"))
     if left == 1 then return {} end
     local whose = joins:operators()[1]
-    return { {
-      subject = "growing cache",
-      message = message,
-      data = { count = string.format(joins:count() < steps and "%.1f" or "%.0f", joins:count() / steps), first = grows.first, last = grows.last, rest = rest / steps, time = time / steps, share = share, where = whose and whose.sum_ns > joins:sum "duration_ns" / 2 and string.format(" Most are launched in '`%s`'.", whose.name) or "" },
-      recoverable_ns = time * (1 - left),
-      change = { { scale = joins, factor = factors.in_place, times = left } },
-      about = true,
-      uncertain = "how long writing in place takes instead",
-      metrics = { { name = "growing concatenations", value = share, unit = "fraction", threshold = options.share } },
-      evidence = joins:evidence { most = 4 },
-    } }
+    return {
+      {
+        subject = "growing cache",
+        message = message,
+        data = {
+          count = string.format(
+            joins:count() < steps and "%.1f" or "%.0f",
+            joins:count() / steps
+          ),
+          first = grows.first,
+          last = grows.last,
+          rest = rest / steps,
+          time = time / steps,
+          share = share,
+          where = whose and whose.sum_ns > joins:sum "duration_ns" / 2 and string.format(
+            " Most are launched in '`%s`'.",
+            whose.name
+          ) or "",
+        },
+        recoverable_ns = time * (1 - left),
+        change = { { scale = joins, factor = factors.in_place, times = left } },
+        about = true,
+        uncertain = "how long writing in place takes instead",
+        metrics = {
+          {
+            name = "growing concatenations",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+        },
+        evidence = joins:evidence { most = 4 },
+      },
+    }
   end,
 }

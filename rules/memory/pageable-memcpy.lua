@@ -6,71 +6,161 @@ return {
   needs = { "kernels", "copies" },
   warning_at = 0.03,
   options = {
-    share = { default = 0.03, unit = "fraction", doc = "Reported from this share of the step: copies from or to pageable memory while nothing computes." },
-    least = { default = 5, unit = "count", doc = "Fewer copies in the whole recording are set-up or results, however long they take; with steps, so are fewer than one a step." },
-    min_bytes = { default = 65537, unit = "bytes", doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data with the call." },
-    feeding_ns = { default = 50000, unit = "ns", doc = "Pauses of the host from this length on may be its work on pageable buffers, which a forecast for offloaded tensors then may save: as for offload-sync-gap." },
-    gap_ns = { default = 1000000, unit = "ns", doc = "Without steps: longer idle time next to a copy is not the host feeding it." },
+    share = {
+      default = 0.03,
+      unit = "fraction",
+      doc = "Reported from this share of the step: copies from or to pageable memory while \z
+        nothing computes.",
+    },
+    least = {
+      default = 5,
+      unit = "count",
+      doc = "Fewer copies in the whole recording are set-up or results, however long they take; \z
+        with steps, so are fewer than one a step.",
+    },
+    min_bytes = {
+      default = 65537,
+      unit = "bytes",
+      doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data \z
+        with the call.",
+    },
+    feeding_ns = {
+      default = 50000,
+      unit = "ns",
+      doc = "Pauses of the host from this length on may be its work on pageable buffers, which a \z
+        forecast for offloaded tensors then may save: as for offload-sync-gap.",
+    },
+    gap_ns = {
+      default = 1000000,
+      unit = "ns",
+      doc = "Without steps: longer idle time next to a copy is not the host feeding it.",
+    },
   },
   factors = {
-    pinned = { by = 1, least = 0.8, most = 1.3, doc = "Time of a pinned copy, relative to its bytes over what the link carries.", source = "Chosen: the link's rate is one attained in practice (schemas/gpus.toml), and small copies do not reach it." },
+    pinned = {
+      by = 1,
+      least = 0.8,
+      most = 1.3,
+      doc = "Time of a pinned copy, relative to its bytes over what the link carries.",
+      source = "Chosen: the link's rate is one attained in practice (schemas/gpus.toml), and \z
+        small copies do not reach it.",
+    },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where \z
+      pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} \z
+      ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: \z
+      {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or \z
+      waiting for it.{start}",
   },
   headlines = {
     link = "{bytes:bytes} {a_step} go through pageable host memory",
     plain = "{bytes:bytes} {a_step} go through pageable host memory",
   },
   doc = {
-    what = "Measures the copies of more than 64 KiB between the device and pageable host memory that run while nothing computes, and the idle time next to them. What pinning saves follows from their bandwidth and the link's. Copies that save a checkpoint belong to checkpoint-stall. If the GPU waits longer for the host to make the data than for the copies, it is a note that follows from gpu-idle: data made on the GPU would not be copied.",
-    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by piece: at two to fifteen GB/s on a link that carries 25 to 55. Meanwhile the host is busy with it, and `cudaMemcpyAsync` is not asynchronous.",
-    fix = "`DataLoader(pin_memory=True)` with `.to(device, non_blocking=True)`; `tensor.pin_memory()` for reused buffers; `torch.autograd.graph.save_on_cpu(pin_memory=True)`; DeepSpeed `offload_optimizer.pin_memory`. In CUDA `cudaMallocHost` or `cudaHostRegister` instead of malloc. PyTorch tutorial: a guide on good usage of `non_blocking` and `pin_memory`.",
-    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not swapped: leave the host enough. Without steps, copies that do not go on all through the recording may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and the rule assumes that pinned memory gets no more than half of the link.",
+    what = "Measures the copies of more than 64 KiB between the device and pageable host memory \z
+      that run while nothing computes, and the idle time next to them. What pinning saves follows \z
+      from their bandwidth and the link's. Copies that save a checkpoint belong to \z
+      checkpoint-stall. If the GPU waits longer for the host to make the data than for the \z
+      copies, it is a note that follows from gpu-idle: data made on the GPU would not be copied.",
+    why = "The driver moves pageable memory through a small pinned buffer of its own, piece by \z
+      piece: at two to fifteen GB/s on a link that carries 25 to 55. Meanwhile the host is busy \z
+      with it, and `cudaMemcpyAsync` is not asynchronous.",
+    fix = "`DataLoader(pin_memory=True)` with `.to(device, non_blocking=True)`; \z
+      `tensor.pin_memory()` for reused buffers; \z
+      `torch.autograd.graph.save_on_cpu(pin_memory=True)`; DeepSpeed \z
+      `offload_optimizer.pin_memory`. In CUDA `cudaMallocHost` or `cudaHostRegister` instead of \z
+      malloc. PyTorch tutorial: a guide on good usage of `non_blocking` and `pin_memory`.",
+    wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not \z
+      swapped: leave the host enough. Without steps, copies that do not go on all through the \z
+      recording may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory \z
+      in place over NVLink-C2C, and the rule assumes that pinned memory gets no more than half of \z
+      the link.",
   },
   advice = {
     {
       when = "offloaded",
-      deepspeed = "Offload through pinned buffers: `pin_memory` of `offload_optimizer` and `offload_param`.",
-      pytorch = { training = "Offload through pinned buffers: `torch.autograd.graph.save_on_cpu(pin_memory=True)`.", cuda = "Offload through pinned buffers: `tensor.pin_memory()` once, then reuse them." },
-      cuda = "Offload through pinned buffers: `cudaHostAlloc`, or `cudaHostRegister` of existing memory, made once and reused.",
+      deepspeed = "Offload through pinned buffers: `pin_memory` of `offload_optimizer` and \z
+        `offload_param`.",
+      pytorch = {
+        training = "Offload through pinned buffers: \z
+          `torch.autograd.graph.save_on_cpu(pin_memory=True)`.",
+        cuda = "Offload through pinned buffers: `tensor.pin_memory()` once, then reuse them.",
+      },
+      cuda = "Offload through pinned buffers: `cudaHostAlloc`, or `cudaHostRegister` of existing \z
+        memory, made once and reused.",
     },
     {
       when = "uploads",
-      transformers = { training = "Pin the batches: `dataloader_pin_memory=True`. For other buffers: `tensor.pin_memory()` once, then reuse them." },
-      lightning = "Pin the batches: `pin_memory=True` of the DataModule's loaders. For other buffers: `tensor.pin_memory()` once, then reuse them.",
-      pytorch = "Pin the batches: `DataLoader(pin_memory=True)`, then `batch.to(device, non_blocking=True)`. For other buffers: `tensor.pin_memory()` once, then reuse them.",
-      jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own pinned buffers. Keep what does not change on the device (`jax.device_put` once).",
-      cupy = "Pin what is uploaded: `cupyx.empty_pinned` (or `cupyx.zeros_pinned`) once, filled again each time; `array.set(pinned, stream=stream)`.",
-      numba = "Pin what is uploaded: `cuda.pinned_array` once, or with `cuda.pinned(array)`: around the copies; `cuda.to_device(pinned, stream=stream)`.",
+      transformers = {
+        training = "Pin the batches: `dataloader_pin_memory=True`. For other buffers: \z
+          `tensor.pin_memory()` once, then reuse them.",
+      },
+      lightning = "Pin the batches: `pin_memory=True` of the DataModule's loaders. For other \z
+        buffers: `tensor.pin_memory()` once, then reuse them.",
+      pytorch = "Pin the batches: `DataLoader(pin_memory=True)`, then `batch.to(device, \z
+        non_blocking=True)`. For other buffers: `tensor.pin_memory()` once, then reuse them.",
+      jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own \z
+        pinned buffers. Keep what does not change on the device (`jax.device_put` once).",
+      cupy = "Pin what is uploaded: `cupyx.empty_pinned` (or `cupyx.zeros_pinned`) once, filled \z
+        again each time; `array.set(pinned, stream=stream)`.",
+      numba = "Pin what is uploaded: `cuda.pinned_array` once, or with `cuda.pinned(array)`: \z
+        around the copies; `cuda.to_device(pinned, stream=stream)`.",
       julia = "Pin what is uploaded: `CUDA.pin(array)` once, then copyto!.",
-      directives = "Pin what is uploaded: nvc and nvfortran `-gpu=pinned` (now `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
-      cuda = "Pin what is uploaded: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` of existing memory, once; then `cudaMemcpyAsync`.",
+      directives = "Pin what is uploaded: nvc and nvfortran `-gpu=pinned` (now \z
+        `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
+      cuda = "Pin what is uploaded: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` of \z
+        existing memory, once; then `cudaMemcpyAsync`.",
     },
     {
       when = "downloads",
-      pytorch = "Copy to a reused pinned buffer: `torch.empty(..., pin_memory=True)` and `.copy_(tensor, non_blocking=True)`, with an event before the host reads it.",
-      cupy = "Copy to a reused pinned buffer: `array.get(out=cupyx.empty_pinned(...), stream=stream)`, with an event before the host reads it.",
-      numba = "Copy to a reused pinned buffer: `array.copy_to_host(cuda.pinned_array(...), stream=stream)`, with an event before the host reads it.",
-      julia = "Copy to a reused pinned buffer: `copyto!(CUDA.pin(buffer), array)`, with an event before the host reads it.",
-      directives = "Copy to pinned memory: nvc and nvfortran `-gpu=pinned` (now `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
-      cuda = "Copy to a reused pinned buffer: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an event before the host reads it.",
+      pytorch = "Copy to a reused pinned buffer: `torch.empty(..., pin_memory=True)` and \z
+        `.copy_(tensor, non_blocking=True)`, with an event before the host reads it.",
+      cupy = "Copy to a reused pinned buffer: `array.get(out=cupyx.empty_pinned(...), \z
+        stream=stream)`, with an event before the host reads it.",
+      numba = "Copy to a reused pinned buffer: `array.copy_to_host(cuda.pinned_array(...), \z
+        stream=stream)`, with an event before the host reads it.",
+      julia = "Copy to a reused pinned buffer: `copyto!(CUDA.pin(buffer), array)`, with an event \z
+        before the host reads it.",
+      directives = "Copy to pinned memory: nvc and nvfortran `-gpu=pinned` (now \z
+        `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
+      cuda = "Copy to a reused pinned buffer: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an \z
+        event before the host reads it.",
     },
-    { when = "link", "Pinned, these bytes take about {pinned_ms} ms instead of {ms} ms {a_step} ({link_gb} GB/s); on a separate stream they also hide behind kernels." },
-    { when = "coherent", "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is read once need not be copied at all, so measure what pinning saves." },
+    {
+      when = "link",
+      "Pinned, these bytes take about {pinned_ms} ms instead of {ms} ms {a_step} ({link_gb} \z
+        GB/s); on a separate stream they also hide behind kernels.",
+    },
+    {
+      when = "coherent",
+      "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is \z
+        read once need not be copied at all, so measure what pinning saves.",
+    },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, memory = "pageable", min_bytes = options.min_bytes }
+    local copies = trace:ops {
+      kind = "copy",
+      direction = { "h2d", "d2h" },
+      memory = "pageable",
+      min_bytes = options.min_bytes,
+    }
     copies = copies:minus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     local found = trace:fact "steps.found" == 1
-    if copies:count() < (found and math.min(options.least, steps) or options.least) then return {} end
+    if copies:count() < (found and math.min(options.least, steps) or options.least) then
+      return {}
+    end
     local alone = copies:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     if alone == 0 then return {} end
-    -- The host feeds such a copy by hand: idle time next to it while the host is in the call is part of its cost. What the host does
+    -- The host feeds such a copy by hand: idle time next to it while the host is in the call is
+    -- part of its cost. What the host does
     -- before it copies is not.
-    local gaps = trace:idle { after = copies }:plus(trace:idle { before = copies }):where { cause = { "sync", "launch*" } }
+    local gaps = trace
+      :idle { after = copies }
+      :plus(trace:idle { before = copies })
+      :where { cause = { "sync", "launch*" } }
     if not found then gaps = gaps:where { max_ns = options.gap_ns } end
     local exposed = alone + gaps:union_ns()
     local share = exposed / total
@@ -80,43 +170,87 @@ return {
     local rate = bytes / (copies:sum "duration_ns" / 1e9)
     local coherent = trace:fact "device.coherent" == 1
     local link = trace:fact "device.link_bytes_per_s"
-    if link and coherent then link = link / 2 end  -- copies from pinned memory do not reach what the link carries
-    local left = link and math.min(1, rate / link) or 0  -- of the time of a copy, once pinned
+    -- copies from pinned memory do not reach what the link carries
+    if link and coherent then link = link / 2 end
+    local left = link and math.min(1, rate / link) or 0 -- of the time of a copy, once pinned
     if left == 1 then return {} end
     local trips, pairs_found = trace:round_trips()
     if pairs_found < 2 * steps then trips = trips:minus(trips) end
     if found then trips = trips:plus(trace:streamed_uploads()) end
     -- Without a model there is nothing to offload (offload-sync-gap requires one too).
-    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count() + trace:ops { kind = "graph" }:count() > 0
+    local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count()
+        + trace:ops { kind = "graph" }:count()
+      > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
     -- Data kept on the device does not travel at all.
-    local stays = not model and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
-    -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is not copied at all.
+    local stays = not model
+      and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
+    -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is
+    -- not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
     local cause = stays and "resident-data" or made and "gpu-idle" or nil
-    if follows then cause = trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer" or "offload-sync-gap" end
+    if follows then
+      cause = trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer"
+        or "offload-sync-gap"
+    end
     local up = copies:where { direction = "h2d" }:sum "bytes"
     -- Without steps, copies that do not go on all through the recording may be the program's start.
     local once = not found and not copies:throughout()
-    return { {
-      subject = follows and "offloaded tensors" or 2 * up > bytes and "uploads" or "downloads",
-      message = link and "link" or "plain",
-      data = { bytes = bytes / steps, rate = rate, link = link or 0, exposed = exposed / steps, share = share, start = once and " It does not go on all through the recording, so it may be the program's start." or "",
-        pinned_ms = link and string.format("%.1f", bytes / link / steps * 1e3), ms = string.format("%.1f", copies:sum "duration_ns" / steps / 1e6), link_gb = link and string.format("%.0f", link / 1e9) },
-      recoverable_ns = exposed - alone * left,
-      change = link and { { scale = copies, factor = factors.pinned, times = left }, { unblock = copies:calls() }, { pause = gaps },
-        { pause = trace:idle { cause = { "unknown", "launch*" }, min_ns = follows and options.feeding_ns or math.huge }, by = 0, most = 1 } } or nil,
-      about = true,
-      uncertain = "the host's work to feed the copies is saved too, as far as it is known",
-      at_most = (made or once) and "note" or nil,
-      confidence = link and not coherent and "high" or "medium",
-      follows_from = cause,
-      metrics = {
-        { name = "pageable copies alone and waits for them", value = share, unit = "fraction", threshold = options.share },
-        { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
+    return {
+      {
+        subject = follows and "offloaded tensors"
+          or 2 * up > bytes and "uploads"
+          or "downloads",
+        message = link and "link" or "plain",
+        data = {
+          bytes = bytes / steps,
+          rate = rate,
+          link = link or 0,
+          exposed = exposed / steps,
+          share = share,
+          start = once
+              and " It does not go on all through the recording, so it may be the program's start."
+            or "",
+          pinned_ms = link and string.format("%.1f", bytes / link / steps * 1e3),
+          ms = string.format("%.1f", copies:sum "duration_ns" / steps / 1e6),
+          link_gb = link and string.format("%.0f", link / 1e9),
+        },
+        recoverable_ns = exposed - alone * left,
+        change = link and {
+          { scale = copies, factor = factors.pinned, times = left },
+          { unblock = copies:calls() },
+          { pause = gaps },
+          {
+            pause = trace:idle {
+              cause = { "unknown", "launch*" },
+              min_ns = follows and options.feeding_ns or math.huge,
+            },
+            by = 0,
+            most = 1,
+          },
+        } or nil,
+        about = true,
+        uncertain = "the host's work to feed the copies is saved too, as far as it is known",
+        at_most = (made or once) and "note" or nil,
+        confidence = link and not coherent and "high" or "medium",
+        follows_from = cause,
+        metrics = {
+          {
+            name = "pageable copies alone and waits for them",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
+          },
+          { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
+        },
+        evidence = copies:evidence { most = 5 },
+        seen = {
+          offloaded = follows,
+          uploads = not follows and 2 * up > bytes,
+          downloads = not follows and 2 * up <= bytes,
+          coherent = coherent,
+        },
       },
-      evidence = copies:evidence { most = 5 },
-      seen = { offloaded = follows, uploads = not follows and 2 * up > bytes, downloads = not follows and 2 * up <= bytes, coherent = coherent },
-    } }
+    }
   end,
 }

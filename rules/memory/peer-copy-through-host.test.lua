@@ -1,4 +1,5 @@
--- Six steps of 10 ms on two devices of one process: activations come down from the first and go up to the second.
+-- Six steps of 10 ms on two devices of one process: activations come down from the first and go up
+-- to the second.
 local MiB = 1048576
 local function steps(more)
   more = more or {}
@@ -6,29 +7,108 @@ local function steps(more)
   local ops = {
     { 20, 4000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
     { 4000, 5300, copy = "d2h", bytes = bytes, to = "pinned", launched = { 12, 15 } },
-    { 5320, 6620, copy = "h2d", bytes = more.up or bytes, from = "pinned", launched = { 5305, 5310 }, gpu = gpu, rank = more.rank },
-    { 6640, 9950, kernel = "nvjet_tst_gemm", launched = { 5311, 5315 }, gpu = 1, rank = more.rank },
+    {
+      5320,
+      6620,
+      copy = "h2d",
+      bytes = more.up or bytes,
+      from = "pinned",
+      launched = { 5305, 5310 },
+      gpu = gpu,
+      rank = more.rank,
+    },
+    {
+      6640,
+      9950,
+      kernel = "nvjet_tst_gemm",
+      launched = { 5311, 5315 },
+      gpu = 1,
+      rank = more.rank,
+    },
   }
-  if more.own then ops[#ops + 1] = { 8000, 8900, copy = "h2d", bytes = bytes, from = "pinned", launched = { 7990, 7995 }, stream = 9 } end
-  return { repeats = { times = 8, every = 10000 }, ranges = { { 0, 9990, "step {n}" } }, ops = ops, not_collected = more.not_collected }
+  if more.own then
+    ops[#ops + 1] = {
+      8000,
+      8900,
+      copy = "h2d",
+      bytes = bytes,
+      from = "pinned",
+      launched = { 7990, 7995 },
+      stream = 9,
+    }
+  end
+  return {
+    repeats = { times = 8, every = 10000 },
+    ranges = { { 0, 9990, "step {n}" } },
+    ops = ops,
+    not_collected = more.not_collected,
+  }
 end
 
 return {
-  { name = "fires where one device's data goes up to another", trace = steps(), expect = { { severity = "warning", subject = "copies through the host", confidence = "medium",
-    message = "1 copy comes down from one GPU and goes up to another a step (64 MiB). 1.30 ms of*" } } },
+  {
+    name = "fires where one device's data goes up to another",
+    trace = steps(),
+    expect = {
+      {
+        severity = "warning",
+        subject = "copies through the host",
+        confidence = "medium",
+        message = "1 copy comes down from one GPU and goes up to another a step (64 MiB). 1.30 ms \z
+          of*",
+      },
+    },
+  },
 
-  { name = "is silent where it goes up to the same device", trace = steps { to = 0 }, expect = "clean" },
+  {
+    name = "is silent where it goes up to the same device",
+    trace = steps { to = 0 },
+    expect = "clean",
+  },
   { name = "is silent about other sizes", trace = steps { up = 32 * MiB }, expect = "clean" },
-  { name = "is silent where the device takes as many bytes back: they may be its own", trace = steps { own = true }, expect = "clean" },
-  { name = "is silent about another process, whose data it cannot be", trace = steps { rank = 1 }, expect = "clean" },
+  {
+    name = "is silent where the device takes as many bytes back: they may be its own",
+    trace = steps { own = true },
+    expect = "clean",
+  },
+  {
+    name = "is silent about another process, whose data it cannot be",
+    trace = steps { rank = 1 },
+    expect = "clean",
+  },
   { name = "is silent about small copies", trace = steps { bytes = 4096 }, expect = "clean" },
-  { name = "is silent about one device", trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } }, expect = "clean" },
-  { name = "is silent below the team's own threshold", trace = steps(), options = { share = 0.5 }, expect = "clean" },
+  {
+    name = "is silent about one device",
+    trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } },
+    expect = "clean",
+  },
+  {
+    name = "is silent below the team's own threshold",
+    trace = steps(),
+    options = { share = 0.5 },
+    expect = "clean",
+  },
 
-  { name = "needs copies", trace = steps { not_collected = { "copies" } }, expect = "not checked" },
-  { name = "needs kernels", trace = steps { not_collected = { "kernels" } }, expect = "not checked" },
-  { name = "needs calls", trace = steps { not_collected = { "calls" } }, expect = "not checked" },
+  {
+    name = "needs copies",
+    trace = steps { not_collected = { "copies" } },
+    expect = "not checked",
+  },
+  {
+    name = "needs kernels",
+    trace = steps { not_collected = { "kernels" } },
+    expect = "not checked",
+  },
+  {
+    name = "needs calls",
+    trace = steps { not_collected = { "calls" } },
+    expect = "not checked",
+  },
 
   { name = "two-pipeline-2: send and receive", fixture = "two-pipeline-2", expect = "clean" },
-  { name = "two-slow-loader: each device its own batches", fixture = "two-slow-loader", expect = "clean" },
+  {
+    name = "two-slow-loader: each device its own batches",
+    fixture = "two-slow-loader",
+    expect = "clean",
+  },
 }

@@ -5,45 +5,110 @@ return {
   since = "0.1",
   needs = { "kernels", "copies" },
   options = {
-    share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the step: large copies from or to pinned memory while nothing computes." },
-    min_bytes = { default = 8388608, unit = "bytes", doc = "Smaller copies are too short to reach the link's bandwidth: 8 MiB take 150 us on PCIe 5." },
-    slow = { default = 0.6, unit = "fraction", doc = "Share of what the link carries in practice (schemas/gpus.toml) below which the rate is slow. A link of half the width, or of the previous generation, gives half." },
-    least = { default = 5, unit = "count", doc = "Fewer such copies in the whole recording prove nothing." },
-    alone = { default = 0.9, unit = "fraction", doc = "Share of a copy's time in which none goes the other way, for its rate to count: both directions at once share the bandwidth." },
-    better = { default = 1.3, unit = "count", doc = "How many times as fast another GPU's copies have to be to be named. Chosen: more than two links of one kind differ." },
+    share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the step: large copies from or to pinned memory while \z
+        nothing computes.",
+    },
+    min_bytes = {
+      default = 8388608,
+      unit = "bytes",
+      doc = "Smaller copies are too short to reach the link's bandwidth: 8 MiB take 150 us on \z
+        PCIe 5.",
+    },
+    slow = {
+      default = 0.6,
+      unit = "fraction",
+      doc = "Share of what the link carries in practice (schemas/gpus.toml) below which the rate \z
+        is slow. A link of half the width, or of the previous generation, gives half.",
+    },
+    least = {
+      default = 5,
+      unit = "count",
+      doc = "Fewer such copies in the whole recording prove nothing.",
+    },
+    alone = {
+      default = 0.9,
+      unit = "fraction",
+      doc = "Share of a copy's time in which none goes the other way, for its rate to count: both \z
+        directions at once share the bandwidth.",
+    },
+    better = {
+      default = 1.3,
+      unit = "count",
+      doc = "How many times as fast another GPU's copies have to be to be named. Chosen: more \z
+        than two links of one kind differ.",
+    },
   },
   messages = {
-    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
+    main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at \z
+      {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: \z
+      {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
   },
   headlines = {
     main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",
   },
   doc = {
-    what = "Takes the rate of large copies between pinned memory and each device, while no other such copy runs, compares it with what the GPU's link carries in practice, and compares devices.",
-    why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or whose host memory is behind the other socket, copies at half the rate or less, whatever the program does.",
-    fix = "`nvidia-smi -q -d PCIE` shows generation and width, current and maximum; `nvidia-smi topo -m` shows which cores and memory are near which GPU: bind the process to them (`numactl --cpunodebind --membind`, or `srun --cpu-bind` and `--mem-bind`) before it pins memory. On Grace allocate on the node of the GPU's own CPU.",
-    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous rows (`cudaMemcpy2D`) are slower as well.",
+    what = "Takes the rate of large copies between pinned memory and each device, while no other \z
+      such copy runs, compares it with what the GPU's link carries in practice, and compares \z
+      devices.",
+    why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or \z
+      whose host memory is behind the other socket, copies at half the rate or less, whatever the \z
+      program does.",
+    fix = "`nvidia-smi -q -d PCIE` shows generation and width, current and maximum; `nvidia-smi \z
+      topo -m` shows which cores and memory are near which GPU: bind the process to them \z
+      (`numactl --cpunodebind --membind`, or `srun --cpu-bind` and `--mem-bind`) before it pins \z
+      memory. On Grace allocate on the node of the GPU's own CPU.",
+    wrong = "The link's bandwidth comes from the GPU's name: a board may have fewer lanes by \z
+      design (notebooks, x8 slots), and virtual machines may share it. Copies of non-contiguous \z
+      rows (`cudaMemcpy2D`) are slower as well.",
   },
   advice = {
-    { when = "coherent", "Allocate host memory near the GPU's own Grace CPU: `numactl --membind`, or first touch by a thread that is bound there. Memory of another socket is reached over a slower link." },
-    { unless = "coherent", "Check the PCIe link: `nvidia-smi -q -d PCIE` shows generation and width, current against maximum, under load. Another slot, a BIOS setting or a riser may halve it." },
-    "Pin memory near the GPU: `nvidia-smi topo -m` names its cores and its memory; bind the process to them before it allocates (`numactl --cpunodebind=N --membind=N`).",
+    {
+      when = "coherent",
+      "Allocate host memory near the GPU's own Grace CPU: `numactl --membind`, or first touch by \z
+        a thread that is bound there. Memory of another socket is reached over a slower link.",
+    },
+    {
+      unless = "coherent",
+      "Check the PCIe link: `nvidia-smi -q -d PCIE` shows generation and width, current against \z
+        maximum, under load. Another slot, a BIOS setting or a riser may halve it.",
+    },
+    "Pin memory near the GPU: `nvidia-smi topo -m` names its cores and its memory; bind the \z
+      process to them before it allocates (`numactl --cpunodebind=N --membind=N`).",
   },
   evaluate = function(trace, options)
     local link = trace:fact "device.link_bytes_per_s"
-    if not link then return nil, "schemas/gpus.toml does not say what this GPU's link to the host carries", "" end
+    if not link then
+      return nil, "schemas/gpus.toml does not say what this GPU's link to the host carries", ""
+    end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = { "kernel", "graph" } }
-    local crossing = trace:ops { kind = "copy", direction = { "h2d", "d2h" }, min_bytes = options.min_bytes }
+    local crossing =
+      trace:ops { kind = "copy", direction = { "h2d", "d2h" }, min_bytes = options.min_bytes }
     local coherent = trace:fact "device.coherent" == 1
-    if coherent then link = link / 2 end  -- copies from pinned memory do not reach the link's bandwidth
+    -- copies from pinned memory do not reach the link's bandwidth
+    if coherent then link = link / 2 end
     local all, found = {}, {}
-    for _, device in ipairs(crossing:where { memory = "pinned" }:minus(crossing:where { memory = { "pageable", "managed" } }):group("device", 100)) do
+    for _, device in
+      ipairs(
+        crossing
+          :where { memory = "pinned" }
+          :minus(crossing:where { memory = { "pageable", "managed" } })
+          :group("device", 100)
+      )
+    do
       -- Copies in both directions at once share the bandwidth.
-      local up, down = device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
+      local up, down =
+        device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
       local alone = up:exposed(down, options.alone):plus(down:exposed(up, options.alone))
       if alone:count() >= options.least then
-        all[#all + 1] = { device = device.key, copies = alone, rate = alone:sum "bytes" / (alone:sum "duration_ns" / 1e9) }
+        all[#all + 1] = {
+          device = device.key,
+          copies = alone,
+          rate = alone:sum "bytes" / (alone:sum "duration_ns" / 1e9),
+        }
       end
     end
     for _, one in ipairs(all) do
@@ -52,20 +117,43 @@ return {
       if one.rate < options.slow * link and share >= options.share then
         local best
         for _, other in ipairs(all) do
-          if other.device ~= one.device and other.rate > options.better * one.rate and (not best or other.rate > best.rate) then best = other end
+          if
+            other.device ~= one.device
+            and other.rate > options.better * one.rate
+            and (not best or other.rate > best.rate)
+          then
+            best = other
+          end
         end
         local left = one.rate / link
         found[#found + 1] = {
           subject = "device " .. one.device,
           message = "main",
-          data = { size = options.min_bytes, device = one.device, rate = one.rate, link = link, exposed = exposed / steps, share = share, beside = best and string.format(", and GPU %s gets %.0f GB/s", best.device, best.rate / 1e9) or "" },
+          data = {
+            size = options.min_bytes,
+            device = one.device,
+            rate = one.rate,
+            link = link,
+            exposed = exposed / steps,
+            share = share,
+            beside = best
+                and string.format(", and GPU %s gets %.0f GB/s", best.device, best.rate / 1e9)
+              or "",
+          },
           recoverable_ns = exposed * (1 - left),
           change = { { scale = one.copies, by = left, least = left, most = 1 } },
           about = true,
           uncertain = "whether the slot and the machine let the link carry more is unknown",
           confidence = best and "high" or "medium",
           at_most = not best and "warning" or nil,
-          metrics = { { name = "bandwidth", value = one.rate, unit = "bytes/s", threshold = options.slow * link } },
+          metrics = {
+            {
+              name = "bandwidth",
+              value = one.rate,
+              unit = "bytes/s",
+              threshold = options.slow * link,
+            },
+          },
           evidence = one.copies:evidence { most = 4 },
           seen = { coherent = coherent },
         }

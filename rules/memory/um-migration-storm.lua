@@ -5,58 +5,141 @@ return {
   since = "0.1",
   needs = { "kernels", "unified_copies" },
   options = {
-    memory_share = { default = 0.05, unit = "fraction", doc = "Reported from this share of the time of all GPU memory operations: migrations. NVIDIA's Grace Hopper talk: 1.1 % with LoRA was harmless, 9.8 % with full fine-tuning was not." },
-    step_share = { default = 0.01, unit = "fraction", doc = "And from this share of the step: with few memory operations at all, a large share of them is little." },
-    thrash_share = { default = 0.25, unit = "fraction", doc = "Share of migrated bytes in blocks that moved at least three times and both ways, from which the message says thrashing." },
-    fits = { default = 0.9, unit = "fraction", doc = "Share of the device's memory in use at the peak, up to which plain memory fits. Chosen: fragmentation takes the rest." },
-    filled = { default = 0.25, unit = "fraction", doc = "Without recorded faults: share of a kernel's time that migrations fill, from which it also waits for faults between them. Chosen." },
-    host_share = { default = 0.1, unit = "fraction", doc = "Share of this time in which the host touches pages, from which the message says so. Chosen." },
+    memory_share = {
+      default = 0.05,
+      unit = "fraction",
+      doc = "Reported from this share of the time of all GPU memory operations: migrations. \z
+        NVIDIA's Grace Hopper talk: 1.1 % with LoRA was harmless, 9.8 % with full fine-tuning was \z
+        not.",
+    },
+    step_share = {
+      default = 0.01,
+      unit = "fraction",
+      doc = "And from this share of the step: with few memory operations at all, a large share of \z
+        them is little.",
+    },
+    thrash_share = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "Share of migrated bytes in blocks that moved at least three times and both ways, \z
+        from which the message says thrashing.",
+    },
+    fits = {
+      default = 0.9,
+      unit = "fraction",
+      doc = "Share of the device's memory in use at the peak, up to which plain memory fits. \z
+        Chosen: fragmentation takes the rest.",
+    },
+    filled = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "Without recorded faults: share of a kernel's time that migrations fill, from which \z
+        it also waits for faults between them. Chosen.",
+    },
+    host_share = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of this time in which the host touches pages, from which the message says so. \z
+        Chosen.",
+    },
   },
   factors = {
-    driver = { by = 1, least = 0.7, most = 1, doc = "Host time next to migrations that nothing explains, without them.", source = "Chosen: how much recording page faults and the driver's work on them slow the host is unknown." },
+    driver = {
+      by = 1,
+      least = 0.7,
+      most = 1,
+      doc = "Host time next to migrations that nothing explains, without them.",
+      source = "Chosen: how much recording page faults and the driver's work on them slow the \z
+        host is unknown.",
+    },
   },
   messages = {
-    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}), {host_ns:ns} of it while the GPU idles and the host touches one page after the other{doing}.{thrash}",
-    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the page faults that cause them, take {time:lost} of {each_step} ({share:fraction}).{thrash}",
+    host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the \z
+      page faults that cause them, take {time:lost} of {each_step} ({share:fraction}), \z
+      {host_ns:ns} of it while the GPU idles and the host touches one page after the \z
+      other{doing}.{thrash}",
+    storm = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the \z
+      page faults that cause them, take {time:lost} of {each_step} ({share:fraction}).{thrash}",
   },
   headlines = {
     host = "Unified memory migrates {bytes:bytes} {a_step}",
     storm = "Unified memory migrates {bytes:bytes} {a_step}",
   },
   doc = {
-    what = "Measures the migrations of unified memory (by page fault, speculative prefetch, eviction or access counter; not those that the program asked for with a prefetch), together with the GPU page faults on the pages that move.",
-    why = "A kernel that touches a page on the wrong side stops until the page has been moved, a few dozen kilobytes at a time. If host and device take turns, the same pages travel in every step.",
-    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update parameters there), or give each side its own copy. If taking turns is intended, move in bulk: `cudaMemPrefetchAsync` before the kernel and before the host's turn, and `cudaMemAdvise` with a preferred location and accessed-by. Put what fits into plain device memory: drop the managed allocator.",
-    wrong = "A first pass over data that is then used for long is a start-up cost: without steps, the finding is about the whole window. On Grace Hopper system-allocated memory migrates without any rows in the report: finding nothing then proves nothing.",
+    what = "Measures the migrations of unified memory (by page fault, speculative prefetch, \z
+      eviction or access counter; not those that the program asked for with a prefetch), together \z
+      with the GPU page faults on the pages that move.",
+    why = "A kernel that touches a page on the wrong side stops until the page has been moved, a \z
+      few dozen kilobytes at a time. If host and device take turns, the same pages travel in \z
+      every step.",
+    fix = "Keep the host off the pages that the GPU works on (log norms on the device, update \z
+      parameters there), or give each side its own copy. If taking turns is intended, move in \z
+      bulk: `cudaMemPrefetchAsync` before the kernel and before the host's turn, and \z
+      `cudaMemAdvise` with a preferred location and accessed-by. Put what fits into plain device \z
+      memory: drop the managed allocator.",
+    wrong = "A first pass over data that is then used for long is a start-up cost: without steps, \z
+      the finding is about the whole window. On Grace Hopper system-allocated memory migrates \z
+      without any rows in the report: finding nothing then proves nothing.",
   },
   advice = {
-    { when = "down", "Keep the host off these pages: {down} MiB {a_step} go back to it. Do on the GPU what the host does with them, or copy what it needs once." },
-    "Move pages in bulk before they are needed: `cudaMemPrefetchAsync` to the device before the kernels and to the host before its turn; `cudaMemAdvise` (preferred location, accessed-by) for pages that both only read.",
+    {
+      when = "down",
+      "Keep the host off these pages: {down} MiB {a_step} go back to it. Do on the GPU what the \z
+        host does with them, or copy what it needs once.",
+    },
+    "Move pages in bulk before they are needed: `cudaMemPrefetchAsync` to the device before the \z
+      kernels and to the host before its turn; `cudaMemAdvise` (preferred location, accessed-by) \z
+      for pages that both only read.",
     {
       when = "fits",
-      pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): PyTorch's own caching allocator instead of a managed one. It never migrates.",
-      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): CuPy's own pool instead of one over `malloc_managed`. It never migrates.",
-      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
-      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
+      pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+        PyTorch's own caching allocator instead of a managed one. It never migrates.",
+      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): CuPy's own \z
+        pool instead of one over `malloc_managed`. It never migrates.",
+      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+        separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
+      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+        `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
     },
     {
       unless = "fits",
-      pytorch = "Use plain device memory if it fits: PyTorch's own caching allocator instead of a managed one. It never migrates.",
-      cupy = "Use plain device memory if it fits: CuPy's own pool instead of one over `malloc_managed`. It never migrates.",
-      directives = "Use plain device memory if it fits: separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
-      cuda = "Use plain device memory if it fits: `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
+      pytorch = "Use plain device memory if it fits: PyTorch's own caching allocator instead of a \z
+        managed one. It never migrates.",
+      cupy = "Use plain device memory if it fits: CuPy's own pool instead of one over \z
+        `malloc_managed`. It never migrates.",
+      directives = "Use plain device memory if it fits: separate memory and data regions: \z
+        `-gpu=mem:separate`. It never migrates.",
+      cuda = "Use plain device memory if it fits: `cudaMalloc`, or `cudaMallocAsync` with its \z
+        pool. It never migrates.",
     },
-    { when = "coherent", "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such pages migrate by access counters without rows in a report." },
-    -- Adapters leave the weights where they are, and hardly any gradients and optimizer state travel.
-    { training = "For fine-tuning, train adapters (LoRA) instead of all weights: migrations then took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's talk on fine-tuning on Grace Hopper)." },
-    { unless = "faults", nsys = "Record the faults as well: `--cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true`. Without them this is only the time of the copies." },
+    {
+      when = "coherent",
+      "On Grace Hopper memory from malloc can be read by the GPU in place over NVLink-C2C; such \z
+        pages migrate by access counters without rows in a report.",
+    },
+    -- Adapters leave the weights where they are, and hardly any gradients and optimizer state
+    -- travel.
+    {
+      training = "For fine-tuning, train adapters (LoRA) instead of all weights: migrations then \z
+        took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's talk on \z
+        fine-tuning on Grace Hopper).",
+    },
+    {
+      unless = "faults",
+      nsys = "Record the faults as well: `--cuda-um-gpu-page-faults=true \z
+        --cuda-um-cpu-page-faults=true`. Without them this is only the time of the copies.",
+    },
   },
   evaluate = function(trace, options, factors)
     local all = trace:ops { direction = "um_*" }
-    local moves = all:where { cause = { "fault", "speculative", "eviction", "access_counter", "" } }
+    local moves =
+      all:where { cause = { "fault", "speculative", "eviction", "access_counter", "" } }
     if moves:count() == 0 then
       if trace:fact "device.coherent" == 1 then
-        return nil, "on this GPU memory from malloc migrates by access counters, which a report does not record: that there are none proves nothing", ""
+        return nil,
+          "on this GPU memory from malloc migrates by access counters, which a report does not \z
+            record: that there are none proves nothing",
+          ""
       end
       return {}
     end
@@ -64,7 +147,9 @@ return {
     local memory = trace:ops { kind = { "copy", "set" } }:sum "duration_ns"
     local memory_share = moves:sum "duration_ns" / memory
     local move_ns = moves:union_ns()
-    if memory_share < options.memory_share or move_ns / total < options.step_share then return {} end
+    if memory_share < options.memory_share or move_ns / total < options.step_share then
+      return {}
+    end
 
     local time, stalls = move_ns, { moves }
     local faults_known = trace:available "gpu_faults"
@@ -78,37 +163,92 @@ return {
     time = time + touched_ns
     local share = time / total
     local doing = touched:group("doing", 1)[1]
-    doing = doing and 2 * doing.sum_ns > touched_ns and doing.key ~= "" and string.format(", in '`%s`'", doing.key:short()) or ""
+    doing = doing
+        and 2 * doing.sum_ns > touched_ns
+        and doing.key ~= ""
+        and string.format(", in '`%s`'", doing.key:short())
+      or ""
     local thrashed = trace:fact "um.thrashed_fraction"
     local thrash = thrashed and thrashed >= options.thrash_share
     local down = moves:where { direction = "um_d2h" }:sum "bytes"
     local peak, capacity = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local fits = peak and capacity and peak < options.fits * capacity
-    -- If no faults were recorded: a kernel that migrations fill for so much of its time also waits for faults between them,
+    -- If no faults were recorded: a kernel that migrations fill for so much of its time also waits
+    -- for faults between them,
     -- at most for all of its time.
     local kernels = trace:ops { kind = { "kernel", "set" } }
-    local stalled = stalls[2] and kernels:minus(kernels) or kernels:minus(kernels:exposed(moves, 1 - options.filled))
+    local stalled = stalls[2] and kernels:minus(kernels)
+      or kernels:minus(kernels:exposed(moves, 1 - options.filled))
     local causes = {}
     for _, group in ipairs(moves:group "cause") do
-      causes[#causes + 1] = string.format("%s %d", group.key == "" and "unknown cause" or group.key, group.count)
+      causes[#causes + 1] =
+        string.format("%s %d", group.key == "" and "unknown cause" or group.key, group.count)
     end
-    return { {
-      subject = "unified memory",
-      message = touched_ns > options.host_share * time and "host" or "storm",
-      data = { count = math.floor(moves:count() / steps + 0.5), bytes = moves:sum "bytes" / steps, time = time / steps, share = share,
-        host_ns = touched_ns / steps, doing = doing, down = string.format("%.0f", down / steps / 2 ^ 20),
-        peak = peak and string.format("%.1f", peak / 2 ^ 30), capacity = capacity and string.format("%.0f", capacity / 2 ^ 30),
-        thrash = thrash and string.format(" %.0f %% of the bytes thrash: the same blocks move three times or more, both ways.", thrashed * 100) or "" },
-      about = true,
-      recoverable_ns = time,
-      change = { { shorten = kernels, stalls = stalls }, { scale = stalled, by = 1, least = 0 }, { pause = moves }, { pause = touched }, { pause = trace:idle { after = moves }:plus(trace:idle { before = moves }):where { cause = "unknown" }, factor = factors.driver } },
-      uncertain = stalled:count() > 0 and "how long kernels waited for faults between the migrations was not recorded" or "how much recording page faults slows the host is unknown",
-      metrics = {
-        { name = "share of GPU memory operations", value = memory_share, unit = "fraction", threshold = options.memory_share },
-        { name = "migrations and their faults", value = share, unit = "fraction", threshold = options.step_share },
+    return {
+      {
+        subject = "unified memory",
+        message = touched_ns > options.host_share * time and "host" or "storm",
+        data = {
+          count = math.floor(moves:count() / steps + 0.5),
+          bytes = moves:sum "bytes" / steps,
+          time = time / steps,
+          share = share,
+          host_ns = touched_ns / steps,
+          doing = doing,
+          down = string.format("%.0f", down / steps / 2 ^ 20),
+          peak = peak and string.format("%.1f", peak / 2 ^ 30),
+          capacity = capacity and string.format("%.0f", capacity / 2 ^ 30),
+          thrash = thrash
+              and string.format(
+                " %.0f %% of the bytes thrash: the same blocks move three times or more, both \z
+                  ways.",
+                thrashed * 100
+              )
+            or "",
+        },
+        about = true,
+        recoverable_ns = time,
+        change = {
+          { shorten = kernels, stalls = stalls },
+          { scale = stalled, by = 1, least = 0 },
+          { pause = moves },
+          { pause = touched },
+          {
+            pause = trace
+              :idle { after = moves }
+              :plus(trace:idle { before = moves })
+              :where { cause = "unknown" },
+            factor = factors.driver,
+          },
+        },
+        uncertain = stalled:count() > 0
+            and "how long kernels waited for faults between the migrations was not recorded"
+          or "how much recording page faults slows the host is unknown",
+        metrics = {
+          {
+            name = "share of GPU memory operations",
+            value = memory_share,
+            unit = "fraction",
+            threshold = options.memory_share,
+          },
+          {
+            name = "migrations and their faults",
+            value = share,
+            unit = "fraction",
+            threshold = options.step_share,
+          },
+        },
+        evidence = moves:evidence {
+          most = 5,
+          note = "migrations by cause: " .. table.concat(causes, ", "),
+        },
+        seen = {
+          down = down > 0,
+          fits = fits,
+          coherent = trace:fact "device.coherent" == 1,
+          faults = faults_known,
+        },
       },
-      evidence = moves:evidence { most = 5, note = "migrations by cause: " .. table.concat(causes, ", ") },
-      seen = { down = down > 0, fits = fits, coherent = trace:fact "device.coherent" == 1, faults = faults_known },
-    } }
+    }
   end,
 }

@@ -1,10 +1,23 @@
 -- Six steps of 10 ms, in each some migrations of 64 KiB and 100 us, 200 us apart, next to a kernel.
 local kib64 = 65536
 local function steps(count, more)
-  local trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" } }, ops = { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } } }
-  for key, value in pairs(more or {}) do trace[key] = value end
+  local trace = {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9000, "step {n}" } },
+    ops = { { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } },
+  }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
   for i = 1, count do
-    trace.ops[#trace.ops + 1] = { i * 200, i * 200 + 100, copy = more and more.direction or "um_h2d", bytes = kib64, address = i * kib64, cause = more and more.cause or "fault" }
+    trace.ops[#trace.ops + 1] = {
+      i * 200,
+      i * 200 + 100,
+      copy = more and more.direction or "um_h2d",
+      bytes = kib64,
+      address = i * kib64,
+      cause = more and more.cause or "fault",
+    }
   end
   trace.direction, trace.cause = nil, nil
   return trace
@@ -15,52 +28,200 @@ end
 -- The host touches 40 pages, 100 us each: a fault, and 30 us later the page comes, 10 us long.
 local function touched_ops()
   local ops = { { 20, 3000, kernel = "my_stencil", launched = { 5, 10 } } }
-  for i = 0, 39 do ops[#ops + 1] = { 3040 + i * 100, 3050 + i * 100, copy = "um_d2h", bytes = kib64, address = i * kib64, cause = "fault" } end
+  for i = 0, 39 do
+    ops[#ops + 1] = {
+      3040 + i * 100,
+      3050 + i * 100,
+      copy = "um_d2h",
+      bytes = kib64,
+      address = i * kib64,
+      cause = "fault",
+    }
+  end
   ops[#ops + 1] = { 7020, 9950, kernel = "my_stencil", launched = { 7005, 7010 } }
   return ops
 end
 local function touched_faults()
   local faults = {}
-  for i = 0, 39 do faults[#faults + 1] = { 3010 + i * 100, address = i * kib64 } end
+  for i = 0, 39 do
+    faults[#faults + 1] = { 3010 + i * 100, address = i * kib64 }
+  end
   return faults
 end
 local ten_percent = { 0.099, 0.101 }
 
 return {
-  { name = "fires when pages move by fault", trace = steps(10),
-    expect = { { severity = "warning", subject = "unified memory", confidence = "high", message = "10 migrations move 640 KiB a step*(10 %).", worth = ten_percent } } },
-  { name = "fires when the driver moves ahead of faults", trace = steps(10, { cause = "speculative" }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "fires when device memory runs over", trace = steps(10, { cause = "eviction", direction = "um_d2h" }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "fires when access counters move pages", trace = steps(10, { cause = "access_counter" }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "fires on Grace Hopper", trace = steps(10, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "fires though the faults were not recorded", trace = steps(10, { not_collected = { "gpu_faults" } }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "adds the faults on pages that move", trace = steps(10, { gpu_faults = { { 5000, 6500, address = kib64, count = 9 } } }), expect = { { severity = "error", worth = { 0.24, 0.26 } } } },
-  { name = "leaves the faults on other pages to another rule", trace = steps(10, { gpu_faults = { { 5000, 6500, address = 1000 * kib64 } } }), expect = { { severity = "warning", worth = ten_percent } } },
-  { name = "counts a fault and the copy it causes once", trace = steps(10, { gpu_faults = { { 200, 300, address = kib64 } } }), expect = { { worth = ten_percent } } },
-  { name = "adds the time for which the host touches one page after the other", trace = { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9000, "step {n}" }, { 3000, 7000, "write edge" } },
-      ops = touched_ops(), calls = { { 30, 3010, "cudaDeviceSynchronize" } }, cpu_faults = touched_faults() },
-    expect = { { severity = "error", message = "*while the GPU idles and the host touches one page after the other, in 'write edge'.*", worth = { 0.38, 0.42 } } } },
-  { name = "tells thrashing: the same page, both ways, in every step", trace = steps(0, { ops = {
-      { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 1000, 1500, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" }, { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" } } }),
-    expect = { { severity = "warning", message = "* 100 % of the bytes thrash*" } } },
-  { name = "calls nothing thrashing that goes up in two pieces and comes down once", trace = { ops = {
-      { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } }, { 1000, 1500, copy = "um_h2d", bytes = 4096, address = kib64, cause = "fault" }, { 1600, 2100, copy = "um_h2d", bytes = kib64 - 4096, address = kib64 + 4096, cause = "speculative" },
-      { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" } } }, expect = { { message = "*(15 %)." } } },
-  { name = "is a note where little of the step is lost", trace = steps(2), expect = { { severity = "note", worth = { 0.019, 0.021 } } } },
+  {
+    name = "fires when pages move by fault",
+    trace = steps(10),
+    expect = {
+      {
+        severity = "warning",
+        subject = "unified memory",
+        confidence = "high",
+        message = "10 migrations move 640 KiB a step*(10 %).",
+        worth = ten_percent,
+      },
+    },
+  },
+  {
+    name = "fires when the driver moves ahead of faults",
+    trace = steps(10, { cause = "speculative" }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "fires when device memory runs over",
+    trace = steps(10, { cause = "eviction", direction = "um_d2h" }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "fires when access counters move pages",
+    trace = steps(10, { cause = "access_counter" }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "fires on Grace Hopper",
+    trace = steps(10, { device = { name = "NVIDIA GH200 480GB", memory_gib = 96 } }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "fires though the faults were not recorded",
+    trace = steps(10, { not_collected = { "gpu_faults" } }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "adds the faults on pages that move",
+    trace = steps(10, { gpu_faults = { { 5000, 6500, address = kib64, count = 9 } } }),
+    expect = { { severity = "error", worth = { 0.24, 0.26 } } },
+  },
+  {
+    name = "leaves the faults on other pages to another rule",
+    trace = steps(10, { gpu_faults = { { 5000, 6500, address = 1000 * kib64 } } }),
+    expect = { { severity = "warning", worth = ten_percent } },
+  },
+  {
+    name = "counts a fault and the copy it causes once",
+    trace = steps(10, { gpu_faults = { { 200, 300, address = kib64 } } }),
+    expect = { { worth = ten_percent } },
+  },
+  {
+    name = "adds the time for which the host touches one page after the other",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9000, "step {n}" }, { 3000, 7000, "write edge" } },
+      ops = touched_ops(),
+      calls = { { 30, 3010, "cudaDeviceSynchronize" } },
+      cpu_faults = touched_faults(),
+    },
+    expect = {
+      {
+        severity = "error",
+        message = "*while the GPU idles and the host touches one page after the other, in 'write \z
+          edge'.*",
+        worth = { 0.38, 0.42 },
+      },
+    },
+  },
+  {
+    name = "tells thrashing: the same page, both ways, in every step",
+    trace = steps(0, {
+      ops = {
+        { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+        { 1000, 1500, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" },
+        { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" },
+      },
+    }),
+    expect = { { severity = "warning", message = "* 100 % of the bytes thrash*" } },
+  },
+  {
+    name = "calls nothing thrashing that goes up in two pieces and comes down once",
+    trace = {
+      ops = {
+        { 20, 9950, kernel = "nvjet_tst_gemm", launched = { 5, 10 } },
+        { 1000, 1500, copy = "um_h2d", bytes = 4096, address = kib64, cause = "fault" },
+        {
+          1600,
+          2100,
+          copy = "um_h2d",
+          bytes = kib64 - 4096,
+          address = kib64 + 4096,
+          cause = "speculative",
+        },
+        { 9000, 9500, copy = "um_d2h", bytes = kib64, address = kib64, cause = "fault" },
+      },
+    },
+    expect = { { message = "*(15 %)." } },
+  },
+  {
+    name = "is a note where little of the step is lost",
+    trace = steps(2),
+    expect = { { severity = "note", worth = { 0.019, 0.021 } } },
+  },
 
-  { name = "is silent about prefetches that the program asked for", trace = steps(20, { cause = "prefetch" }), expect = "clean" },
-  { name = "is silent about a small share of memory operations, as with LoRA", trace = steps(2, { ops = with { 3000, 8000, copy = "h2d", bytes = 1e8, stream = 9 } }), expect = "clean" },
-  { name = "but not about the same migrations among fewer copies", trace = steps(2, { ops = with { 3000, 5000, copy = "h2d", bytes = 1e8, stream = 9 } }), expect = { { severity = "note" } } },
-  { name = "is silent below 1 % of the step, were it all there is of memory operations", trace = steps(0, { ops = with { 500, 590, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" } }), expect = "clean" },
-  { name = "is silent about faults without migration", trace = steps(0, { gpu_faults = { { 1000, 8000, address = kib64 } } }), expect = "clean" },
+  {
+    name = "is silent about prefetches that the program asked for",
+    trace = steps(20, { cause = "prefetch" }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about a small share of memory operations, as with LoRA",
+    trace = steps(2, { ops = with { 3000, 8000, copy = "h2d", bytes = 1e8, stream = 9 } }),
+    expect = "clean",
+  },
+  {
+    name = "but not about the same migrations among fewer copies",
+    trace = steps(2, { ops = with { 3000, 5000, copy = "h2d", bytes = 1e8, stream = 9 } }),
+    expect = { { severity = "note" } },
+  },
+  {
+    name = "is silent below 1 % of the step, were it all there is of memory operations",
+    trace = steps(0, {
+      ops = with { 500, 590, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about faults without migration",
+    trace = steps(0, { gpu_faults = { { 1000, 8000, address = kib64 } } }),
+    expect = "clean",
+  },
   { name = "is silent without unified memory", trace = steps(0), expect = "clean" },
-  { name = "is silent below the team's own threshold", trace = steps(10), options = { step_share = 0.2 }, expect = "clean" },
+  {
+    name = "is silent below the team's own threshold",
+    trace = steps(10),
+    options = { step_share = 0.2 },
+    expect = "clean",
+  },
 
-  { name = "needs unified copies", trace = steps(10, { not_collected = { "unified_copies" } }), expect = "not checked" },
-  { name = "needs kernels", trace = steps(10, { not_collected = { "kernels" } }), expect = "not checked" },
+  {
+    name = "needs unified copies",
+    trace = steps(10, { not_collected = { "unified_copies" } }),
+    expect = "not checked",
+  },
+  {
+    name = "needs kernels",
+    trace = steps(10, { not_collected = { "kernels" } }),
+    expect = "not checked",
+  },
 
-  { name = "um-umtouch-full", fixture = "um-umtouch-full", expect = { { severity = "error", subject = "unified memory", message = "4361 migrations move 259 MiB a step*26.1 ms of it while the GPU idles*in 'cpu param update'.*60 % of the bytes thrash*", worth = { 0.19, 0.22 } } } },
-  { name = "um-umtouch-lora: 0.2 ms of migration", fixture = "um-umtouch-lora", expect = "clean" },
+  {
+    name = "um-umtouch-full",
+    fixture = "um-umtouch-full",
+    expect = {
+      {
+        severity = "error",
+        subject = "unified memory",
+        message = "4361 migrations move 259 MiB a step*26.1 ms of it while the GPU idles*in 'cpu \z
+          param update'.*60 % of the bytes thrash*",
+        worth = { 0.19, 0.22 },
+      },
+    },
+  },
+  {
+    name = "um-umtouch-lora: 0.2 ms of migration",
+    fixture = "um-umtouch-lora",
+    expect = "clean",
+  },
   { name = "um: faults alone", fixture = "um", expect = "clean" },
   { name = "offload: copies alone", fixture = "offload", expect = "clean" },
 }

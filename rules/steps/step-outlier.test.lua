@@ -1,31 +1,51 @@
--- Steps of 10 ms, of which those that `long` lists take `length` and launch only after `from`. Times of `more` count from the first
+-- Steps of 10 ms, of which those that `long` lists take `length` and launch only after `from`.
+-- Times of `more` count from the first
 -- long step on.
 local gemm = "nvjet_tst_gemm"
 local function steps(count, long, length, from, more, trace)
   local list, at, first = { ops = {}, ranges = {}, calls = {} }, 0, 0
   local is_long = {}
-  for _, n in ipairs(long) do is_long[n] = true end
+  for _, n in ipairs(long) do
+    is_long[n] = true
+  end
   for n = 1, count do
     if n == long[1] then first = at end
     local takes, waits = is_long[n] and length or 10000, is_long[n] and from or 20
-    list.ops[n] = { at + waits, at + takes - 50, kernel = gemm, launched = { at + waits - 10, at + waits - 5 } }
+    list.ops[n] = {
+      at + waits,
+      at + takes - 50,
+      kernel = gemm,
+      launched = { at + waits - 10, at + waits - 5 },
+    }
     list.ranges[n] = { at, at + takes - 100, "step " .. n }
     at = at + takes
   end
   for key, rows in pairs(more or {}) do
-    for _, row in ipairs(rows) do list[key][#list[key] + 1] = { first + row[1], first + row[2], row[3] } end
+    for _, row in ipairs(rows) do
+      list[key][#list[key] + 1] = { first + row[1], first + row[2], row[3] }
+    end
   end
-  for key, value in pairs(trace or {}) do list[key] = value end
+  for key, value in pairs(trace or {}) do
+    list[key] = value
+  end
   return list
 end
 
--- Twelve steps that copy for 10 ms each, at 25 GB/s, but the seventh for 40 ms, and then so many bytes.
+-- Twelve steps that copy for 10 ms each, at 25 GB/s, but the seventh for 40 ms, and then so many
+-- bytes.
 local function streamed(bytes)
   local trace, at = { ops = {}, ranges = {} }, 0
   for n = 1, 12 do
     local takes = n == 7 and 40000 or 10000
-    trace.ops[n] = { at + 20, at + takes - 50, copy = "h2d", bytes = n == 7 and bytes or 250e6, launched = { at + 10, at + 15 } }
-    trace.ops[n + 12] = { at + takes - 50, at + takes - 40, kernel = gemm, launched = { at + 16, at + 20 } }
+    trace.ops[n] = {
+      at + 20,
+      at + takes - 50,
+      copy = "h2d",
+      bytes = n == 7 and bytes or 250e6,
+      launched = { at + 10, at + 15 },
+    }
+    trace.ops[n + 12] =
+      { at + takes - 50, at + takes - 40, kernel = gemm, launched = { at + 16, at + 20 } }
     trace.ranges[n] = { at, at + takes - 100, "step " .. n }
     at = at + takes
   end
@@ -33,28 +53,108 @@ local function streamed(bytes)
 end
 
 return {
-  { name = "fires on a pause that one step has", trace = steps(12, { 7 }, 40000, 30000),
-    expect = { { severity = "error", subject = "long steps", message = "1 of 11 steps take*up to 40.0 ms, 4.0 times the median of 10.0 ms*: idle time that the trace does not explain (30.0 ms more).", worth = { 0.19, 0.22 } } } },
-  { name = "names the checkpoint in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "save_checkpoint" } } }), expect = { { severity = "error", message = "*in range 'save_checkpoint'." } } },
-  { name = "names the loader in it", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }), expect = { { message = "*waiting for input (29.9 ms more)*in range 'dataloader'." } } },
-  { name = "names a range of the program's own", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "log histograms" } } }), expect = { { message = "*in range 'log histograms'." } } },
-  { name = "names garbage collection", trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "gc.collect" } } }), expect = { { message = "*in range 'gc.collect'." } } },
-  { name = "names a call that it waits in", trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }), expect = { { message = "*loading code (29.8 ms more)*" } } },
-  { name = "does not count work that only some steps have", trace = steps(12, { 7 }, 40000, 20), expect = { { severity = "note", message = "*computing (30.0 ms more).", worth = { 0, 0.01 } } } },
-  { name = "does not count bytes that only some steps copy", trace = streamed(1e9), expect = { { severity = "note", message = "*copies (30.0 ms more).", worth = { 0, 0.01 } } } },
-  { name = "counts copies that take longer for as many bytes", trace = streamed(250e6), expect = { { severity = "error", message = "*copies (30.0 ms more).", worth = { 0.19, 0.22 } } } },
-  { name = "is a note where more than a quarter of the steps are long", trace = steps(12, { 4, 7, 10 }, 40000, 30000), expect = { { severity = "note", message = "3 of 11 steps*" } } },
+  {
+    name = "fires on a pause that one step has",
+    trace = steps(12, { 7 }, 40000, 30000),
+    expect = {
+      {
+        severity = "error",
+        subject = "long steps",
+        message = "1 of 11 steps take*up to 40.0 ms, 4.0 times the median of 10.0 ms*: idle time \z
+          that the trace does not explain (30.0 ms more).",
+        worth = { 0.19, 0.22 },
+      },
+    },
+  },
+  {
+    name = "names the checkpoint in it",
+    trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "save_checkpoint" } } }),
+    expect = { { severity = "error", message = "*in range 'save_checkpoint'." } },
+  },
+  {
+    name = "names the loader in it",
+    trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 0, 29900, "dataloader" } } }),
+    expect = { { message = "*waiting for input (29.9 ms more)*in range 'dataloader'." } },
+  },
+  {
+    name = "names a range of the program's own",
+    trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "log histograms" } } }),
+    expect = { { message = "*in range 'log histograms'." } },
+  },
+  {
+    name = "names garbage collection",
+    trace = steps(12, { 7 }, 40000, 30000, { ranges = { { 100, 29000, "gc.collect" } } }),
+    expect = { { message = "*in range 'gc.collect'." } },
+  },
+  {
+    name = "names a call that it waits in",
+    trace = steps(12, { 7 }, 40000, 30000, { calls = { { 100, 29900, "cuModuleLoadData" } } }),
+    expect = { { message = "*loading code (29.8 ms more)*" } },
+  },
+  {
+    name = "does not count work that only some steps have",
+    trace = steps(12, { 7 }, 40000, 20),
+    expect = {
+      { severity = "note", message = "*computing (30.0 ms more).", worth = { 0, 0.01 } },
+    },
+  },
+  {
+    name = "does not count bytes that only some steps copy",
+    trace = streamed(1e9),
+    expect = { { severity = "note", message = "*copies (30.0 ms more).", worth = { 0, 0.01 } } },
+  },
+  {
+    name = "counts copies that take longer for as many bytes",
+    trace = streamed(250e6),
+    expect = {
+      { severity = "error", message = "*copies (30.0 ms more).", worth = { 0.19, 0.22 } },
+    },
+  },
+  {
+    name = "is a note where more than a quarter of the steps are long",
+    trace = steps(12, { 4, 7, 10 }, 40000, 30000),
+    expect = { { severity = "note", message = "3 of 11 steps*" } },
+  },
 
-  { name = "is a note where long steps come at one stride", trace = steps(20, { 5, 10, 15 }, 40000, 30000), expect = { { severity = "note", message = "3 of 19 steps*" } } },
-  { name = "and none where they do not", trace = steps(20, { 5, 10, 16 }, 40000, 30000), expect = { { severity = "error", message = "3 of 19 steps*" } } },
+  {
+    name = "is a note where long steps come at one stride",
+    trace = steps(20, { 5, 10, 15 }, 40000, 30000),
+    expect = { { severity = "note", message = "3 of 19 steps*" } },
+  },
+  {
+    name = "and none where they do not",
+    trace = steps(20, { 5, 10, 16 }, 40000, 30000),
+    expect = { { severity = "error", message = "3 of 19 steps*" } },
+  },
   { name = "is silent about steady steps", trace = steps(12, {}, 0, 0), expect = "clean" },
-  { name = "is silent about 1.4 times the median", trace = steps(12, { 7 }, 14000, 4000), expect = "clean" },
-  { name = "is silent about start-up", trace = steps(12, { 2 }, 40000, 30000), expect = "clean" },
-  { name = "is silent about nothing, whatever the options say", trace = steps(12, { 7 }, 40000, 30000), options = { factor = 0, least_steps = 0, usual = 0 }, expect = "clean" },
+  {
+    name = "is silent about 1.4 times the median",
+    trace = steps(12, { 7 }, 14000, 4000),
+    expect = "clean",
+  },
+  {
+    name = "is silent about start-up",
+    trace = steps(12, { 2 }, 40000, 30000),
+    expect = "clean",
+  },
+  {
+    name = "is silent about nothing, whatever the options say",
+    trace = steps(12, { 7 }, 40000, 30000),
+    options = { factor = 0, least_steps = 0, usual = 0 },
+    expect = "clean",
+  },
 
   { name = "needs five steps", trace = steps(5, { 4 }, 40000, 30000), expect = "not checked" },
-  { name = "needs steps", trace = steps(12, { 7 }, 40000, 30000, nil, { ranges = {} }), expect = "not checked" },
-  { name = "needs kernels", trace = steps(12, { 7 }, 40000, 30000, nil, { not_collected = { "kernels" } }), expect = "not checked" },
+  {
+    name = "needs steps",
+    trace = steps(12, { 7 }, 40000, 30000, nil, { ranges = {} }),
+    expect = "not checked",
+  },
+  {
+    name = "needs kernels",
+    trace = steps(12, { 7 }, 40000, 30000, nil, { not_collected = { "kernels" } }),
+    expect = "not checked",
+  },
 
   { name = "good", fixture = "good", expect = "clean" },
   { name = "starved: its steps take 145 to 193 ms", fixture = "starved", expect = "clean" },
