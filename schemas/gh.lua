@@ -1,6 +1,5 @@
 ---@meta
--- What rules can call, for editors that read LuaLS annotations. Made from the engine's own table
--- of it.
+-- What rules can call, for editors that read LuaLS annotations. Made from the engine's own table of it.
 
 ---@class gh.Trace
 local trace = {}
@@ -8,50 +7,36 @@ local trace = {}
 ---@class gh.Selection
 local selection = {}
 
---- The value of a fact (`gh-advise facts` lists them): a number in its unit, or text; nil and the
---- reason if it is unknown.
+--- The value of a fact (`gh-advise facts` lists them): a number in its unit, or text; nil and the reason if it is unknown.
 --- (name) -> value | nil, reason
 ---@param name any
 ---@return any
 function trace:fact(name) end
 
---- All steps on all devices together, or the window, without what the profiler adds: the total for
---- shares in messages.
+--- All steps on all devices together, or the window, without what the profiler adds: the total for shares in messages.
 --- () -> ns
 ---@return any
 function trace:total_ns() end
 
---- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults,
---- cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was
---- recorded; if not, why, and the profiler options that record it.
+--- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded; if not, why, and the profiler options that record it.
 --- (source) -> known, reason, record_with
 ---@param source any
 ---@return any
 function trace:available(source) end
 
---- GPU operations that overlap the analyzed steps. Fields: kind (kernel, copy, set, graph), class
---- (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to
---- (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, blocks_x (along the
---- grid's x extent), threads, registers (per thread) and shared_bytes (per block), stream, device,
---- thread (that launched it); for collectives also collective (all-reduce, reduce-scatter,
---- all-gather, all-to-all, broadcast, send and receive, another kind) and, if the report names it,
---- group (the process group, with its ranks) and ranks (how many).
+--- GPU operations that overlap the analyzed steps. Fields: kind (kernel, copy, set, graph), class (of kernels), name, direction (h2d, d2h, d2d, h2h, p2p, um_h2d, um_d2h, um_d2d), from and to (pageable, pinned, device, managed), cause (of migrations), bytes, blocks, blocks_x (along the grid's x extent), threads, registers (per thread) and shared_bytes (per block), stream, device, thread (that launched it); for collectives also collective (all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, send and receive, another kind) and, if the report names it, group (the process group, with its ranks) and ranks (how many).
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
 function trace:ops(filter) end
 
---- CUDA calls of the host during the steps, from the processes whose steps they are. Fields: name,
---- class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, loading, function,
---- event, other), thread.
+--- CUDA calls of the host during the steps, from the processes whose steps they are. Fields: name, class (sync, allocation, copy_sync, copy, graph_launch, launch, compilation, loading, function, event, other), thread.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
 function trace:calls(filter) end
 
---- NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, if
---- NCCL records it). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation,
---- garbage_collection.
+--- NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, if NCCL records it). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation, garbage_collection.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
@@ -63,30 +48,19 @@ function trace:ranges(filter) end
 ---@return gh.Selection
 function trace:os_calls(filter) end
 
---- GPU page faults on unified memory. Fields: count, device. `migrating = true` keeps those on
---- pages that also migrate.
+--- GPU page faults on unified memory. Fields: count, device. `migrating = true` keeps those on pages that also migrate.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
 function trace:gpu_faults(filter) end
 
---- Time in which a device did nothing, in pieces with one cause each (input, sync, launch,
---- allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). `name`
---- is the call that the host was in. With `drained` it is an earlier wait: the piece is time after
---- the wait, up to its length, until the host got ahead again. `doing` is what the host did for
---- most of the piece, by its innermost name (a call, an operator, a range), `within` the program's
---- own range around that, `next` the kernel that ended it. `stretch` classifies host time whose
---- cause is unknown (offload, phase, optimizer, compiler, lock, preempted, waits, launching,
---- works, unnamed; also lock for inferred input): each piece belongs to one class only. `after`
---- and `before` keep pieces next to operations of a selection; `inferred` marks input that no
---- range names.
+--- Time in which a device did nothing, in pieces with one cause each (input, sync, launch, allocation, compilation, loading, faults, failed, launch_latency, dependency, unknown). `name` is the call that the host was in. With `drained` it is an earlier wait: the piece is time after the wait, up to its length, until the host got ahead again. `doing` is what the host did for most of the piece, by its innermost name (a call, an operator, a range), `within` the program's own range around that, `next` the kernel that ended it. `stretch` classifies host time whose cause is unknown (offload, phase, optimizer, compiler, lock, preempted, waits, launching, works, unnamed; also lock for inferred input): each piece belongs to one class only. `after` and `before` keep pieces next to operations of a selection; `inferred` marks input that no range names.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
 function trace:idle(filter) end
 
---- The steps, whatever a step is (fact unit.name); empty if the whole window stands in for them.
---- Fields: number, device.
+--- The steps, whatever a step is (fact unit.name); empty if the whole window stands in for them. Fields: number, device.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
@@ -105,15 +79,12 @@ function trace:threads(glob) end
 ---@return table
 function trace:diagnostics(glob, least_severity) end
 
---- CUDA calls of the whole recording that returned an error, by name and result, in order of first
---- occurrence. Results that are answers (not ready) do not count (schemas/calls.toml). After a
---- fatal error all later calls of the process fail.
+--- CUDA calls of the whole recording that returned an error, by name and result, in order of first occurrence. Results that are answers (not ready) do not count (schemas/calls.toml). After a fatal error all later calls of the process fail.
 --- () -> list of { call, class, result, means, fatal, count, rows }
 ---@return table
 function trace:failed_calls() end
 
---- The value of an environment variable of the program, one of those in schemas/environment.toml;
---- no others are read. "set" for an unusual value; nil if the report does not contain the variable.
+--- The value of an environment variable of the program, one of those in schemas/environment.toml; no others are read. "set" for an unusual value; nil if the report does not contain the variable.
 --- (name) -> value | nil
 ---@param name any
 ---@return any
@@ -124,8 +95,7 @@ function trace:environment(name) end
 ---@return table
 function trace:found() end
 
---- Whether that rule also runs on this report; also true if this rule runs alone, as in its test.
---- For rules that run `after_others`.
+--- Whether that rule also runs on this report; also true if this rule runs alone, as in its test. For rules that run `after_others`.
 --- (rule) -> boolean
 ---@param rule any
 ---@return any
@@ -136,102 +106,72 @@ function trace:asked(rule) end
 ---@return table
 function trace:problems() end
 
---- Whether the program is known to be of a kind: "pytorch", "training", "python"
---- (schemas/programs.toml). To choose words by kind, see trace:words.
+--- Whether the program is known to be of a kind: "pytorch", "training", "python" (schemas/programs.toml). To choose words by kind, see trace:words.
 --- (kind) -> boolean
 ---@param kind any
 ---@return any
 function trace:is(kind) end
 
---- The text that fits the program, from a table by kind as in a finding's `advice`; nil if none
---- does. `nsys` and `torch_profiler` are kinds too: the tool that recorded the report, whose
---- options a message should name.
+--- The text that fits the program, from a table by kind as in a finding's `advice`; nil if none does. `nsys` and `torch_profiler` are kinds too: the tool that recorded the report, whose options a message should name.
 --- ({ kind = text, ... }) -> text | nil
 ---@param arguments any
 ---@return any
 function trace:words(arguments) end
 
---- Copies to the host after which the same number of bytes came back, and the copies that brought
---- them back.
+--- Copies to the host after which the same number of bytes came back, and the copies that brought them back.
 --- ({ min_bytes = 1 MiB }?) -> selection, pairs
 ---@param arguments? any
 ---@return gh.Selection
 function trace:round_trips(arguments) end
 
---- Copies from the host that come piece by piece within a step, in at least `min_per_step` bursts
---- with kernels in between: weights fetched layer by layer. A batch is one burst.
+--- Copies from the host that come piece by piece within a step, in at least `min_per_step` bursts with kernels in between: weights fetched layer by layer. A batch is one burst.
 --- ({ min_bytes = 1 MiB, min_per_step = 4 }?) -> selection
 ---@param arguments? any
 ---@return gh.Selection
 function trace:streamed_uploads(arguments) end
 
---- Copies to the host that it waited for before it launched more GPU work in the step, and the
---- calls that waited. `deciding`: those of the copies after which the GPU gets different work than
---- in other steps (other kernels, grids or sizes) although the step begins the same; `changing`:
---- all operations that do not occur equally often in every step. Both are empty if fewer than
---- three steps can be compared, or with fewer than two copies a step.
+--- Copies to the host that it waited for before it launched more GPU work in the step, and the calls that waited. `deciding`: those of the copies after which the GPU gets different work than in other steps (other kernels, grids or sizes) although the step begins the same; `changing`: all operations that do not occur equally often in every step. Both are empty if fewer than three steps can be compared, or with fewer than two copies a step.
 --- () -> copies, waits, deciding, changing
 ---@return any
 function trace:read_backs() end
 
---- Data that goes to the host and back to the same device at least five times: copies to the host,
---- together with the uploads of the same size that follow. `untouched`: those uploaded again so
---- soon that the host cannot have changed them (50 GB/s); `touched`: the others; `gap_ns`: the
---- median time in between, without other copies, for the untouched size with the longest. Leaves
---- out sizes that are copied on several streams in turn, and the first uploads and last downloads
---- if not every step has a round trip.
+--- Data that goes to the host and back to the same device at least five times: copies to the host, together with the uploads of the same size that follow. `untouched`: those uploaded again so soon that the host cannot have changed them (50 GB/s); `touched`: the others; `gap_ns`: the median time in between, without other copies, for the untouched size with the longest. Leaves out sizes that are copied on several streams in turn, and the first uploads and last downloads if not every step has a round trip.
 --- ({ min_bytes = 1 MiB }?) -> untouched, touched, gap_ns
 ---@param arguments? any
 ---@return any
 function trace:residency(arguments) end
 
---- Copies to the host whose data goes to another device of the same process next, and the copies
---- that take it there. Leaves out sizes that a device both sends and receives, since they may be
---- its own.
+--- Copies to the host whose data goes to another device of the same process next, and the copies that take it there. Leaves out sizes that a device both sends and receives, since they may be its own.
 --- ({ min_bytes = 1 MiB }?) -> downloads, uploads
 ---@param arguments? any
 ---@return any
 function trace:relayed(arguments) end
 
---- Sequences of operations, one right after the other on a stream (or `by = "device"`, in order of
---- start; or `by = "thread"`, in order of launch). An element is a selection, or `{ of =
---- selection, least = 1, most }`, and stands for a run of its operations, as long as it is; "end",
---- as the last, means that nothing follows. Passes over the operations of `skip`; with `skip =
---- "others"` over all that no element names. Returns, by the element's place, the operations that
---- it took in all sequences; how many sequences there are; and the sequences themselves, for verbs
---- that take rows. No operation is in two.
+--- Sequences of operations, one right after the other on a stream (or `by = "device"`, in order of start; or `by = "thread"`, in order of launch). An element is a selection, or `{ of = selection, least = 1, most }`, and stands for a run of its operations, as long as it is; "end", as the last, means that nothing follows. Passes over the operations of `skip`; with `skip = "others"` over all that no element names. Returns, by the element's place, the operations that it took in all sequences; how many sequences there are; and the sequences themselves, for verbs that take rows. No operation is in two.
 --- ({ element, ..., by = "stream", skip? }) -> { element, ..., count, sequences }
 ---@param arguments any
 ---@return any
 function trace:match(arguments) end
 
---- Runs of operations on one stream around each operation of `centre`, passing only operations of
---- `through`, up to an operation of `edge` on either side within `most`. Each run has to contain
---- one operation of each selection in `with`. Returns the runs, all operations in them, and the
---- edges.
+--- Runs of operations on one stream around each operation of `centre`, passing only operations of `through`, up to an operation of `edge` on either side within `most`. Each run has to contain one operation of each selection in `with`. Returns the runs, all operations in them, and the edges.
 --- ({ centre, edge, through, with?, most = 14, edges = 1 }) -> chains, inner, edges
 ---@param arguments any
 ---@return gh.Selection
 function trace:chains(arguments) end
 
---- Uninterrupted runs of at least `least` operations of a selection on one stream; all operations
---- in them; and the longest operation of each.
+--- Uninterrupted runs of at least `least` operations of a selection on one stream; all operations in them; and the longest operation of each.
 --- ({ of, least = 3 }) -> runs, inner, longest
 ---@param arguments any
 ---@return gh.Selection
 function trace:runs(arguments) end
 
---- Kernels of the selection `within` that repeat those of `of`: sequences of at least `least` on a
---- stream, at least half of them different, with the same names, blocks and threads as a sequence
---- of `of`.
+--- Kernels of the selection `within` that repeat those of `of`: sequences of at least `least` on a stream, at least half of them different, with the same names, blocks and threads as a sequence of `of`.
 --- ({ within, of, least = 8 }) -> selection
 ---@param arguments any
 ---@return gh.Selection
 function trace:repeated(arguments) end
 
---- The samples of a GPU metric within the steps, by a glob over names or as an activity that
---- sources name differently: sm_active, sm_occupancy, tensor_active (schemas/metrics.toml).
---- period_ns: the time over which a monitor averages; 0 for the profiler's own samples.
+--- The samples of a GPU metric within the steps, by a glob over names or as an activity that sources name differently: sm_active, sm_occupancy, tensor_active (schemas/metrics.toml). period_ns: the time over which a monitor averages; 0 for the profiler's own samples.
 --- (metric) -> { count, mean, median, least, most, period_ns } | nil, reason, record_with
 ---@param metric any
 ---@return any
@@ -243,44 +183,28 @@ function trace:metric(metric) end
 ---@return any
 function trace:sampled_fraction(arguments) end
 
---- For each device, the worst first: how long the others waited in collectives that it entered
---- last (the median of the others), how much of that with no compute at the same time, how many
---- collectives those were, its own operations in them, which did not wait, and the others'.
+--- For each device, the worst first: how long the others waited in collectives that it entered last (the median of the others), how much of that with no compute at the same time, how many collectives those were, its own operations in them, which did not wait, and the others'.
 --- () -> list of { device, late_ns, exposed_ns, count, own, waited }
 ---@return table
 function trace:late_devices() end
 
---- For each process that uses several GPUs: how many; how long they were busy in total, and for
---- how long two or more were busy at once; their idle time during nearly all of which another one
---- works; and the copies between them.
+--- For each process that uses several GPUs: how many; how long they were busy in total, and for how long two or more were busy at once; their idle time during nearly all of which another one works; and the copies between them.
 --- () -> list of { devices, busy_ns, together_ns, idle, copies }
 ---@return table
 function trace:devices_in_turn() end
 
---- Pairs of streams whose kernels take turns although both had been launched and would fit on the
---- GPU together: how often one began right when one of the other stream ended, the total time by
---- which they could have begun earlier, and the kernels of both streams (`first` takes the most
---- time). `legacy`: one is the legacy default stream, which CUDA orders against the other;
---- `events`: how often the stream had been made to wait for an event since its previous launch
---- (cudaStreamWaitEvent). Other pairs have neither.
+--- Pairs of streams whose kernels take turns although both had been launched and would fit on the GPU together: how often one began right when one of the other stream ended, the total time by which they could have begun earlier, and the kernels of both streams (`first` takes the most time). `legacy`: one is the legacy default stream, which CUDA orders against the other; `events`: how often the stream had been made to wait for an event since its previous launch (cudaStreamWaitEvent). Other pairs have neither.
 --- () -> list of { legacy, events, count, wait_ns, first, second }
 ---@return table
 function trace:stream_turns() end
 
---- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory
---- (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device,
---- min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several;
---- in_graph, own (a kernel of the program, not of a library or framework), inferred, drained,
---- migrating a boolean; after, before, inside (wholly within its rows' time, on the same device),
---- launched_in (by a call within these ranges) a selection.
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
 --- (filter) -> selection
 ---@param filter any
 ---@return gh.Selection
 function selection:where(filter) end
 
---- The rows with whose values of these fields the other has at least `least` rows:
---- gathers:alike(gathers, { "device", "step", "stream" }, 2) are those that are not alone on their
---- stream in their step.
+--- The rows with whose values of these fields the other has at least `least` rows: gathers:alike(gathers, { "device", "step", "stream" }, 2) are those that are not alone on their stream in their step.
 --- (other, fields, least = 1) -> selection
 ---@param other any
 ---@param fields any
@@ -288,93 +212,76 @@ function selection:where(filter) end
 ---@return gh.Selection
 function selection:alike(other, fields, least) end
 
---- The rows to each of which belongs one of the other's with the same values of these fields, in
---- order of time; and these others. Without `bytes` among the fields they pair by number.
+--- The rows to each of which belongs one of the other's with the same values of these fields, in order of time; and these others. Without `bytes` among the fields they pair by number.
 --- (other, fields) -> selection, others
 ---@param other any
 ---@param fields any
 ---@return gh.Selection
 function selection:pair(other, fields) end
 
---- The rows of each step by phase: those that begin before the first of the step's marks on their
---- device, then by its place those from each mark to the next; the last of `most` takes the rest.
---- Leaves out steps without a mark.
+--- The rows of each step by phase: those that begin before the first of the step's marks on their device, then by its place those from each mark to the next; the last of `most` takes the rest. Leaves out steps without a mark.
 --- (marks, most = 64) -> { before, phase, ... }
 ---@param marks any
 ---@param most? any
 ---@return any
 function selection:phases(marks, most) end
 
---- The time between operations, or pieces of idle time, with equal values of these fields: from
---- the end of one, and of all before it, to the start of the next.
+--- The time between operations, or pieces of idle time, with equal values of these fields: from the end of one, and of all before it, to the start of the next.
 --- (fields) -> selection
 ---@param fields any
 ---@return gh.Selection
 function selection:gaps(fields) end
 
---- The time by which each operation begins ahead of the other's with equal values of these fields,
---- the first of several.
+--- The time by which each operation begins ahead of the other's with equal values of these fields, the first of several.
 --- (other, fields) -> selection
 ---@param other any
 ---@param fields any
 ---@return gh.Selection
 function selection:ahead_of(other, fields) end
 
---- Of the rows with equal values of these fields the one that begins last: collectives:last {
---- "meeting" } are those for which the other ranks waited.
+--- Of the rows with equal values of these fields the one that begins last: collectives:last { "meeting" } are those for which the other ranks waited.
 --- (fields) -> selection
 ---@param fields any
 ---@return gh.Selection
 function selection:last(fields) end
 
---- The operation that each stands for: the one after a gap, the first of a sequence or run, the
---- centre of a chain.
+--- The operation that each stands for: the one after a gap, the first of a sequence or run, the centre of a chain.
 --- () -> selection
 ---@return gh.Selection
 function selection:ops() end
 
---- The rows for which test(row) is true. A row is a table of the columns: fields by name, and for
---- `column = selection` the time of the row in which one of that selection runs on its device:
---- gaps:keep({ "op_ns", busy = kernels }, function(gap) return gap.busy > gap.op_ns end). Rows
---- come in order of time, gaps and the like stream by stream. Costs about 10 instructions a row
---- and column, and what the test takes.
+--- The rows for which test(row) is true. A row is a table of the columns: fields by name, and for `column = selection` the time of the row in which one of that selection runs on its device: gaps:keep({ "op_ns", busy = kernels }, function(gap) return gap.busy > gap.op_ns end). Rows come in order of time, gaps and the like stream by stream. Costs about 10 instructions a row and column, and what the test takes.
 --- (columns, test) -> selection
 ---@param columns any
 ---@param test any
 ---@return gh.Selection
 function selection:keep(columns, test) end
 
---- The operations next to one of the other's on their stream, with only such operations and
---- memsets in between: the casts before a product.
+--- The operations next to one of the other's on their stream, with only such operations and memsets in between: the casts before a product.
 --- (other) -> selection
 ---@param other any
 ---@return gh.Selection
 function selection:beside(other) end
 
---- The operations that come first in their step, up to a share of them: of what each of four
---- micro-batches does, a quarter belongs to the first.
+--- The operations that come first in their step, up to a share of them: of what each of four micro-batches does, a quarter belongs to the first.
 --- (share) -> selection
 ---@param share any
 ---@return gh.Selection
 function selection:first_of_steps(share) end
 
---- The rows within whose time a row of the other lies, in the same process: the ranges in which
---- the host waits, the steps with a page fault. Operations lie in the range or call that launched
---- them, wherever they ran.
+--- The rows within whose time a row of the other lies, in the same process: the ranges in which the host waits, the steps with a page fault. Operations lie in the range or call that launched them, wherever they ran.
 --- (other) -> selection
 ---@param other any
 ---@return gh.Selection
 function selection:containing(other) end
 
---- The rows within whose time no row of the other lies: the ranges that launch nothing, the steps
---- without a checkpoint. All but those of selection:containing.
+--- The rows within whose time no row of the other lies: the ranges that launch nothing, the steps without a checkpoint. All but those of selection:containing.
 --- (other) -> selection
 ---@param other any
 ---@return gh.Selection
 function selection:without(other) end
 
---- The i-th row alone, in order of time; -1 is the last. Idle time and steps come device by
---- device. Empty if there is no such row.
+--- The i-th row alone, in order of time; -1 is the last. Idle time and steps come device by device. Empty if there is no such row.
 --- (i) -> selection
 ---@param i any
 ---@return gh.Selection
@@ -402,24 +309,18 @@ function selection:sum(field) end
 ---@return any
 function selection:median(field) end
 
---- Whether a field grows from row to row. Cuts the selection into up to 32 pieces, in order of
---- time, and compares their medians: `rising` is the share of changes that rise, `first` and
---- `last` are medians. A half is chance; a value that resets now and then still mostly rises. If
---- fewer than half of the medians differ from the one before, the share is relative to that half,
---- so that a single change is no growth. nil with fewer than 32 rows.
+--- Whether a field grows from row to row. Cuts the selection into up to 32 pieces, in order of time, and compares their medians: `rising` is the share of changes that rise, `first` and `last` are medians. A half is chance; a value that resets now and then still mostly rises. If fewer than half of the medians differ from the one before, the share is relative to that half, so that a single change is no growth. nil with fewer than 32 rows.
 --- (field) -> { rising, first, last } | nil
 ---@param field any
 ---@return any
 function selection:growth(field) end
 
---- The time covered by at least one row, within the steps, summed over devices. In this and the
---- next two, idle time counts as it is without the profiler.
+--- The time covered by at least one row, within the steps, summed over devices. In this and the next two, idle time counts as it is without the profiler.
 --- () -> ns
 ---@return any
 function selection:union_ns() end
 
---- Like union_ns, but including what the profiler added: for use with facts, which describe the
---- recording.
+--- Like union_ns, but including what the profiler added: for use with facts, which describe the recording.
 --- () -> ns
 ---@return any
 function selection:recorded_ns() end
@@ -436,29 +337,24 @@ function selection:overlap_ns(other) end
 ---@return any
 function selection:exposed_ns(other) end
 
---- Like union_ns, without the time in which the device waits for page faults or migrations of
---- unified memory: what the rows themselves take.
+--- Like union_ns, without the time in which the device waits for page faults or migrations of unified memory: what the rows themselves take.
 --- () -> ns
 ---@return any
 function selection:own_ns() end
 
---- The rows that spend at least this fraction of their time with none of the other's running on
---- the same device.
+--- The rows that spend at least this fraction of their time with none of the other's running on the same device.
 --- (other, fraction) -> selection
 ---@param other any
 ---@param fraction any
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
 
---- In how many quarters of the analyzed work, counted in kernels, rows begin that take a tenth of
---- the time of all: three or four for something that goes on throughout a recording without steps,
---- one for its start, however long.
+--- In how many quarters of the analyzed work, counted in kernels, rows begin that take a tenth of the time of all: three or four for something that goes on throughout a recording without steps, one for its start, however long.
 --- () -> number
 ---@return any
 function selection:quarters() end
 
---- Whether such rows begin in three quarters or more, see selection:quarters: without steps, what
---- does not may be the program's start.
+--- Whether such rows begin in three quarters or more, see selection:quarters: without steps, what does not may be the program's start.
 --- () -> boolean
 ---@return any
 function selection:throughout() end
@@ -482,72 +378,52 @@ function selection:minus(other) end
 ---@return table
 function selection:group(field, most) end
 
---- What the host did for most of this idle time, if that takes at least the given share of it; the
---- program's own range around that, or ""; and for how long.
+--- What the host did for most of this idle time, if that takes at least the given share of it; the program's own range around that, or ""; and for how long.
 --- (share) -> name, within, ns | nil
 ---@param share any
 ---@return any
 function selection:doing(share) end
 
---- Sentences, each after a space, for the end of a message: what the profiler recorded about the
---- launching thread during this idle time, if it sampled stacks or traced context switches or
---- Python's lock. "" for reports without these.
+--- Sentences, each after a space, for the end of a message: what the profiler recorded about the launching thread during this idle time, if it sampled stacks or traced context switches or Python's lock. "" for reports without these.
 --- () -> text
 ---@return any
 function selection:host() end
 
---- The matrix products that these operations compute, if the range or operator that launched them
---- has shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and
---- result begin at multiples of 16 bytes; nil if the shapes do not show it. odd: the extent in
---- elements that is to blame.
+--- The matrix products that these operations compute, if the range or operator that launched them has shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil if the shapes do not show it. odd: the extent in elements that is to blame.
 --- () -> list of { m, n, k, element_bytes, aligned, odd, count, sum_ns, rows }
 ---@return table
 function selection:products() end
 
---- Kernels by name and launch shape, the longest summed time first. blocks_a_sm: how many blocks
---- fit on an SM at once; occupancy: their warps over the most that fit; limit: what is used up
---- then (threads, blocks, registers, shared memory); waves: how many times over the grid fills the
---- GPU. nil if neither the report nor schemas/gpus.toml has the numbers. A tenth of the kernels
---- take short_ns or less, a tenth long_ns or more.
---- (most = 20) -> list of { name, blocks, threads, registers, shared_bytes, blocks_a_sm,
---- occupancy, limit, waves, count, sum_ns, short_ns, long_ns, rows }
+--- Kernels by name and launch shape, the longest summed time first. blocks_a_sm: how many blocks fit on an SM at once; occupancy: their warps over the most that fit; limit: what is used up then (threads, blocks, registers, shared memory); waves: how many times over the grid fills the GPU. nil if neither the report nor schemas/gpus.toml has the numbers. A tenth of the kernels take short_ns or less, a tenth long_ns or more.
+--- (most = 20) -> list of { name, blocks, threads, registers, shared_bytes, blocks_a_sm, occupancy, limit, waves, count, sum_ns, short_ns, long_ns, rows }
 ---@param most? any
 ---@return table
 function selection:launch_shapes(most) end
 
---- The time of these kernels, weighted at each moment by the share of the SMs that all running
---- kernels together leave empty: by blocks, and by threads if a block has too few for the four
---- schedulers of an SM. Kernels of `full` and whole graphs fill the GPU whatever their grid. Time
---- in which the device waits for pages of unified memory does not count.
+--- The time of these kernels, weighted at each moment by the share of the SMs that all running kernels together leave empty: by blocks, and by threads if a block has too few for the four schedulers of an SM. Kernels of `full` and whole graphs fill the GPU whatever their grid. Time in which the device waits for pages of unified memory does not count.
 --- (full) -> ns
 ---@param full any
 ---@return any
 function selection:empty_sm_ns(full) end
 
---- The innermost ranges or operators in which these operations were launched, the longest summed
---- time first; at most 20. Ranges as long as a step do not count.
+--- The innermost ranges or operators in which these operations were launched, the longest summed time first; at most 20. Ranges as long as a step do not count.
 --- () -> list of { name, count, sum_ns }
 ---@return table
 function selection:operators() end
 
---- The operators among these ranges that have recorded operand shapes (PyTorch's record_shapes),
---- by name and shapes, the longest first. sizes[i] is the shape of operand i, {} for one that is
---- not a tensor.
+--- The operators among these ranges that have recorded operand shapes (PyTorch's record_shapes), by name and shapes, the longest first. sizes[i] is the shape of operand i, {} for one that is not a tensor.
 --- () -> list of { name, sizes, count, sum_ns }
 ---@return table
 function selection:shapes() end
 
---- The n rows with the largest value, each as a table of the fields that it has (see Fields of
---- rows), with `rows`, a selection of that row alone: trace:ops { launched_in =
---- ranges:top(1)[1].rows }.
+--- The n rows with the largest value, each as a table of the fields that it has (see Fields of rows), with `rows`, a selection of that row alone: trace:ops { launched_in = ranges:top(1)[1].rows }.
 --- (n, field = "duration_ns") -> list of rows
 ---@param n any
 ---@param field? any
 ---@return table
 function selection:top(n, field) end
 
---- Whether the whole text matches: * matches any run, ? any byte, the rest literally. Also a
---- method of text: name:glob "nccl*".
+--- Whether the whole text matches: * matches any run, ? any byte, the rest literally. Also a method of text: name:glob "nccl*".
 --- (text, pattern) -> boolean
 ---@param text any
 ---@param pattern any

@@ -5,6 +5,7 @@
 // needs no line there. A column that is missing from the list does not compile. Rows that start and
 // end together are sorted by their columns, in the order of the list.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -64,7 +65,8 @@ template <class Visit, class Events, class... More>
 void each_column(Visit visit, Events& events, More&... more) {
   constexpr auto columns = std::remove_const_t<Events>::columns;
   // All vectors have the same size, and nothing else in such a struct is as large.
-  static_assert(std::tuple_size_v<decltype(columns)> == sizeof(Events) / sizeof(std::vector<int>),
+  constexpr std::size_t column_bytes = sizeof(std::vector<int>);
+  static_assert(std::tuple_size_v<decltype(columns)> == sizeof(Events) / column_bytes,
                 "`columns` must list every column");
   const auto one = [&](auto column) { visit(column, events.*(column.at), more.*(column.at)...); };
   std::apply([&](auto... column) { (one(column), ...); }, columns);
