@@ -69,8 +69,10 @@ class FieldReader {
     } else if constexpr (std::is_enum_v<Value>) {
       std::string name;
       read(element, name, Limits());
-      for (int i = 0; i <= static_cast<int>(what); ++i)
-        if (name == name_of(value = static_cast<Value>(i))) return;
+      for (int i = 0; i <= static_cast<int>(what); ++i) {
+        value = static_cast<Value>(i);
+        if (name == name_of(value)) return;
+      }
       throw unknown(name);
     } else {
       const FieldReader fields(element);

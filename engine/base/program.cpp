@@ -1,6 +1,7 @@
 #include "base/program.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const std::string_view text = *variable;
     if (!more.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
   }
-  for (const auto& [name, value] : more) all.push_back(name + '=' + value);
+  for (const auto& [name, value] : more) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 

@@ -150,9 +150,7 @@ class LayersTable {
 
   std::string name_of(const TableRow& row) const {
     std::string name = row.name;
-    if (name.empty()) {
-      name = row.label;
-    } else if (layers_.options.by == By::kernel) {
+    if (name.empty() || layers_.options.by == By::kernel) {
       name = row.label;
     } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
       name = fmt::format("{} ({})", name, row.members.size());

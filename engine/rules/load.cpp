@@ -53,7 +53,7 @@ std::map<std::string, RuleOption> read_options(lua_State* lua, const LuaTable& r
       o.only({"default", "unit", "doc"});
       o.push("default");
       options[name] = {option_value(lua, lua_gettop(lua), o.where()), o.text("unit"),
-                       o.lines("doc")};
+                       o.lines("doc"), std::nullopt};
       lua_pop(lua, 1);
     });
   lua_pop(lua, 1);
