@@ -59,7 +59,7 @@ constexpr const char* one_report =
     ".json.gz), or a folder with one";
 constexpr const char* capture = "A report, a baseline, or a folder of reports of one program";
 
-const std::vector<Tool>& tools() {
+const std::vector<Tool>& tools() {  // NOLINT(readability-function-size): a table
   using Kind = Input::Kind;
   const Input select{"select", Kind::rules, "Only these rules: ids or categories", "--select="},
       ignore{"ignore", Kind::rules, "All rules but these: ids or categories", "--ignore="};
