@@ -12,6 +12,7 @@
 #include "report/layout.hpp"
 #include "rules/rule_test.hpp"
 #include "rules/rules.hpp"
+#include "support/lua_tokens.hpp"
 #include "support/program.hpp"
 #include "support/support.hpp"
 #include "support/traces.hpp"
@@ -131,79 +132,40 @@ struct Prose {
   int line;
 };
 
-// Goes through a rule's source. Prose contains a space; texts in `doc` describe all programs at
-// once.
-class Reader {
- public:
-  explicit Reader(const std::string& source) : source_(source) { read(); }
-  const std::vector<Prose>& prose() const { return prose_; }
-
- private:
-  void read() {
-    while (at_ < source_.size()) step();
-  }
-
-  void step() {
-    const char c = source_[at_];
-    if (c == '\n') ++line_;
-    if (source_.compare(at_, 2, "--") == 0) {
-      at_ = std::min(source_.find('\n', at_), source_.size());
-    } else if (c == '"') {
-      take_text();
-    } else if (c == '{' || c == '(') {
-      frames_.push_back({c, ""});
-      ++at_;
-    } else if (c == '}' || c == ')') {
-      if (frames_.size() > 1) frames_.pop_back();
-      ++at_;
-    } else if (c == ',') {
-      if (frames_.back().opened == '{') frames_.back().key.clear();
-      ++at_;
-    } else if (is_word(c)) {
-      take_word();
-    } else {
-      ++at_;
-    }
-  }
-
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-  void take_word() {
-    const std::size_t begin = at_;
-    while (at_ < source_.size() && is_word(source_[at_])) ++at_;
-    const std::string word = source_.substr(begin, at_ - begin);
-    std::size_t next = at_;
-    while (next < source_.size() && source_[next] == ' ') ++next;
-    const bool assigned = source_.compare(next, 1, "=") == 0 && source_.compare(next, 2, "==") != 0;
-    if (assigned && frames_.back().opened != '(') frames_.back().key = word;
-  }
-
-  void take_text() {
-    std::string text;
-    for (++at_; at_ < source_.size() && source_[at_] != '"'; ++at_) {
-      if (source_[at_] == '\\') ++at_;
-      text += source_[at_];
-    }
-    ++at_;
-    std::vector<std::string> under;
-    bool documents = false;
-    for (const Frame& f : frames_) {
-      under.push_back(f.key);
-      documents = documents || f.key == "doc" || f.key == "options" || f.key == "factors";
-    }
-    if (!documents && text.find(' ') != text.npos) prose_.push_back({text, under, line_});
-  }
-
+// A rule's prose: texts that contain a space, other than those of `doc`, which describe all
+// programs at once.
+std::vector<Prose> prose_of(const std::string& source) {
   struct Frame {
     char opened;
     std::string key;
   };
-  const std::string& source_;
-  std::size_t at_ = 0;
-  int line_ = 1;
-  std::vector<Frame> frames_{{'{', ""}};
-  std::vector<Prose> prose_;
-};
+  std::vector<Frame> frames{{'{', ""}};
+  std::vector<Prose> prose;
+  const std::vector<LuaToken> tokens = lua_tokens(source);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const LuaToken& t = tokens[i];
+    const auto follows = [&](std::size_t places, const char* sign) {
+      return i + places < tokens.size() && tokens[i + places].is_sign(sign);
+    };
+    if (t.quoted) {
+      std::vector<std::string> under;
+      for (const Frame& f : frames) under.push_back(f.key);
+      const bool documents = std::any_of(under.begin(), under.end(), [](const std::string& key) {
+        return key == "doc" || key == "options" || key == "factors";
+      });
+      if (!documents && t.text.find(' ') != t.text.npos) prose.push_back({t.text, under, t.line});
+    } else if (t.text == "{" || t.text == "(") {
+      frames.push_back({t.text[0], ""});
+    } else if (t.text == "}" || t.text == ")") {
+      if (frames.size() > 1) frames.pop_back();
+    } else if (t.text == "," && frames.back().opened == '{') {
+      frames.back().key.clear();
+    } else if (follows(1, "=") && !follows(2, "=") && frames.back().opened == '{') {
+      frames.back().key = t.text;
+    }
+  }
+  return prose;
+}
 
 bool is_kind(const std::string& key) {
   const std::vector<std::string>& all = program_kinds();
@@ -279,8 +241,7 @@ TEST_CASE("kinds: every text of a rule is under the kinds whose terms it uses") 
   each_rule([&](const std::filesystem::path& path) {
     const std::string source = read_file(path);
     const bool of_training = is_about_training(path.stem().string());
-    const Reader reader(source);
-    for (const Prose& p : reader.prose()) {
+    for (const Prose& p : prose_of(source)) {
       ++texts;
       ProgramKind program = under(p.under);
       if (of_training) program.kinds.emplace_back("training");

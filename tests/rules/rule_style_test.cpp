@@ -1,57 +1,18 @@
 // How the built-in rules are written: thresholds are options, factors have sources, advice is data.
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/embedded.hpp"
 #include "rules/rules.hpp"
+#include "support/lua_tokens.hpp"
 #include "support/support.hpp"
 
 using namespace gh;
 using namespace support;
 
 namespace {
-
-struct Token {
-  std::string text;
-  int line;
-};
-
-// The tokens of a rule's source: names, numbers, texts with their quotes, single signs.
-std::vector<Token> tokens_of(const std::string& source) {
-  std::vector<Token> tokens;
-  int line = 1;
-  const auto is_word = [&](std::size_t i) {
-    return i < source.size() &&
-           (std::isalnum(static_cast<unsigned char>(source[i])) || source[i] == '_');
-  };
-  for (std::size_t i = 0; i < source.size();) {
-    const std::size_t from = i;
-    if (source[i] == '\n') ++line;
-    if (source.compare(i, 2, "--") == 0) {
-      i = std::min(source.find('\n', i), source.size());
-      continue;
-    }
-    if (source[i] == '"') {
-      for (++i; i < source.size() && source[i] != '"'; ++i) i += source[i] == '\\';
-      ++i;
-    } else if (is_word(i)) {
-      const bool number = std::isdigit(static_cast<unsigned char>(source[i])) != 0;
-      while (is_word(i) || (number && i < source.size() && source[i] == '.' && is_word(i + 1)) ||
-             (number && source[i] == '-' && source[i - 1] == 'e'))
-        ++i;
-    } else {
-      ++i;
-    }
-    if (!std::isspace(static_cast<unsigned char>(source[from])))
-      tokens.push_back({source.substr(from, i - from), line});
-  }
-  return tokens;
-}
-
-bool is_number(const Token& t) { return std::isdigit(static_cast<unsigned char>(t.text[0])) != 0; }
 
 // Where numbers are declared, with what they mean and where they come from.
 const std::set<std::string> declared{"options", "factors", "constants"};
@@ -63,17 +24,18 @@ const std::set<std::string> of_showing{"short", "top", "group", "launch_shapes",
 // Goes through a rule's tokens; what(line, number) for each number that is a threshold of the code.
 class Numbers {
  public:
-  explicit Numbers(const std::string& source) : tokens_(tokens_of(source)) {}
+  explicit Numbers(const std::string& source) : tokens_(lua_tokens(source)) {}
 
-  std::vector<Token> thresholds() {
-    std::vector<Token> found;
+  std::vector<LuaToken> thresholds() {
+    std::vector<LuaToken> found;
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
+      if (tokens_[at_].quoted) continue;
       const std::string& text = tokens_[at_].text;
       if (text == "{" || text == "(" || text == "[")
         open_.push_back({text, before(1) == "=" ? before(2) : before(1)});
       else if ((text == "}" || text == ")" || text == "]") && !open_.empty())
         open_.pop_back();
-      else if (is_number(tokens_[at_]) && !is_allowed())
+      else if (tokens_[at_].is_number() && !is_allowed())
         found.push_back(tokens_[at_]);
     }
     return found;
@@ -105,7 +67,7 @@ class Numbers {
   struct Open {
     std::string sign, key;
   };
-  std::vector<Token> tokens_;
+  std::vector<LuaToken> tokens_;
   std::size_t at_ = 0;
   std::vector<Open> open_;
 };
@@ -127,7 +89,7 @@ TEST_CASE("rule style: a number of a rule's code is an option, a factor or a con
             .thresholds()
             .empty());
   each_source([](const std::string& path, const std::string& source) {
-    for (const Token& number : Numbers(source).thresholds())
+    for (const LuaToken& number : Numbers(source).thresholds())
       FAIL_CHECK(path << ":" << number.line << ": " << number.text
                       << " is neither in options nor in factors nor in constants");
   });
@@ -160,25 +122,25 @@ TEST_CASE(
 TEST_CASE("rule style: what advice asks for is a message, or is seen somewhere in the rule") {
   std::size_t asked = 0;
   each_source([&](const std::string& path, const std::string& source) {
-    const std::vector<Token> tokens = tokens_of(source);
+    const std::vector<LuaToken> tokens = lua_tokens(source);
     std::set<std::string> known;  // whatever stands elsewhere in the rule
-    std::vector<Token> conditions;
+    std::vector<LuaToken> conditions;
     bool in_condition = false;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const std::string& text = tokens[i].text;
-      if ((text == "when" || text == "unless") && i + 1 < tokens.size() &&
+      const auto& [text, line, quoted] = tokens[i];
+      if (!quoted && (text == "when" || text == "unless") && i + 1 < tokens.size() &&
           tokens[i + 1].text == "=")
         in_condition = true;
-      else if (in_condition && text.front() == '"')
-        conditions.push_back({text.substr(1, text.size() - 2), tokens[i].line});
+      else if (in_condition && quoted)
+        conditions.push_back(tokens[i]);
       else if (in_condition && text != "=" && text != "{" && text != ",")
         in_condition = false;
-      if (in_condition && i > 0 && text.front() == '"' && tokens[i - 1].text == "=")
+      if (in_condition && i > 0 && quoted && tokens[i - 1].is_sign("="))
         in_condition = false;
       else if (!in_condition)
-        known.insert(text.front() == '"' ? text.substr(1, text.size() - 2) : text);
+        known.insert(text);
     }
-    for (const Token& c : conditions) {
+    for (const LuaToken& c : conditions) {
       ++asked;
       INFO(path, ":", c.line, ": ", c.text);
       CHECK(known.contains(c.text));
