@@ -34,29 +34,6 @@ void each_span(const Context& c, const Rows& s, Take take) {
 // Whether rows are in order of time. Steps and chains are ordered by device or stream.
 bool in_order_of_time(Kind kind) { return kind != Kind::chains && kind != Kind::steps; }
 
-Span clipped(Span span, Span window) {
-  return {std::max(span.start, window.start), std::min(span.end, window.end)};
-}
-
-// A set of time that is queried with one span after another, in order of their starts.
-class Cursor {
- public:
-  explicit Cursor(const Spans& set) : set_(&set) {}
-  Ns overlap(Span span) {
-    const Spans& set = *set_;
-    while (at_ < set.size() && set[at_].end <= span.start) ++at_;
-    Ns sum = 0;
-    for (std::size_t i = at_; i < set.size() && set[i].start < span.end; ++i) {
-      sum += clipped(set[i], span).length();
-    }
-    return sum;
-  }
-
- private:
-  const Spans* set_;
-  std::size_t at_ = 0;
-};
-
 // The part within the analyzed time of a device, or of the host.
 Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
   const Spans window = slot == no_slot ? Spans{c.window} : c.analysis.account.devices[slot].window;

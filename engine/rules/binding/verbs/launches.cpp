@@ -100,7 +100,7 @@ class Running {
 // Sums up, over time, how much of a device stays empty while a kernel of the selection runs.
 class EmptySms {
  public:
-  EmptySms(std::int64_t lanes, Spans counted) : lanes_(lanes), counted_(std::move(counted)) {}
+  EmptySms(std::int64_t lanes, const Spans& counted) : lanes_(lanes), counted_(counted) {}
   /// What starts at `at`, in order of time.
   void add(Ns at, const Running::Kernel& kernel) {
     run_until(at);
@@ -122,29 +122,16 @@ class EmptySms {
   void count(Ns until) {
     if (running_.any_asked() && running_.lanes() < lanes_) {
       const double share = 1 - static_cast<double>(running_.lanes()) / static_cast<double>(lanes_);
-      empty_ += share * static_cast<double>(time_in({now_, until}));
+      empty_ += share * static_cast<double>(counted_.overlap({now_, std::max(now_, until)}));
     }
     now_ = std::max(now_, until);
   }
-  // Moments come in order: what ended before them is not needed again.
-  Ns time_in(Span span) {
-    while (at_ < counted_.size() && counted_[at_].end <= span.start) ++at_;
-    Ns sum = 0;
-    for (std::size_t i = at_; i < counted_.size() && counted_[i].start < span.end; ++i)
-      sum += std::max<Ns>(
-          0, std::min(counted_[i].end, span.end) - std::max(counted_[i].start, span.start));
-    return sum;
-  }
-
   std::int64_t lanes_;
-  Spans counted_;  // the steps, without the time in which the device waits for pages
-  std::size_t at_ = 0;
+  Cursor counted_;
   Ns now_ = 0;
   Running running_;
   double empty_ = 0;
 };
-
-}  // namespace
 
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'launch_shapes' needs a selection of operations");
@@ -182,13 +169,16 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
     throw Error("'empty_sm_ns' needs selections of operations");
   const Trace& t = c.trace();
   const RowBits wanted(asked.rows, t.ops.size()), filling(full.rows, t.ops.size());
+  std::vector<Spans> counted;  // the steps, without the time in which the device waits for pages
+  for (std::size_t slot = 0; slot < c.analysis.devices.size(); ++slot)
+    counted.push_back(
+        difference(c.analysis.account.devices[slot].window, c.in_steps.stalls()[slot]));
   std::vector<EmptySms> sums;
   std::vector<std::int64_t> lanes;
   for (std::size_t slot = 0; slot < c.analysis.devices.size(); ++slot) {
     const Device& device = t.devices[c.analysis.devices[slot].device];
     lanes.push_back(std::int64_t{device.sm_count} * lanes_of_an_sm);
-    sums.emplace_back(lanes.back(), difference(c.analysis.account.devices[slot].window,
-                                               c.in_steps.stalls()[slot]));
+    sums.emplace_back(lanes.back(), counted[slot]);
   }
   c.in_steps.ops.each([&](Row op) {
     const std::size_t slot = c.slot_of_stream[t.ops.stream[op]];
@@ -204,5 +194,14 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
   push_number(lua, sum);
   return 1;
 }
+
+constexpr Verb launches_table[] = {
+    {"selection:launch_shapes", verb<launch_shapes, Cost{.rows = 1}>},
+    {"selection:empty_sm_ns", verb<empty_sm_ns, Cost{.ops = 1, .gpu_faults = 1}>},
+};
+
+}  // namespace
+
+const Verbs launches_verbs = launches_table;
 
 }  // namespace gh::binding
