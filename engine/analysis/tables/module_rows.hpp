@@ -2,17 +2,20 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
-#include "analysis/structure/program_layers.hpp"
+#include "analysis/tables/sections.hpp"
 #include "analysis/tables/tables.hpp"
 
 namespace gh {
 
 /// What each layer takes by itself, without the layers within.
 struct OwnMeasures {
-  std::vector<Measures> of_layer;                               ///< by LayerId
-  std::vector<std::map<std::uint32_t, Measures>> of_operators;  ///< of each: its operators'
+  std::vector<Measures> of_layer;  ///< by LayerId
+  /// Of each: what its operators take in each of its sections, 0 for what is in none.
+  std::vector<std::map<std::pair<SectionId, std::uint32_t>, Measures>> of_parts;
+  std::vector<Section> sections;
 };
 
 /// Each row behind the one that it lies in; siblings as `options` sort them.

@@ -16,6 +16,7 @@
 #include "analysis/structure/structure.hpp"
 #include "analysis/tables/labels.hpp"
 #include "analysis/tables/module_rows.hpp"
+#include "analysis/tables/sections.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
@@ -422,24 +423,45 @@ class TableMaker {
         });
   }
 
-  // What each layer takes by itself.
+  // What each layer takes by itself; with `whole` also what its sections and operators do.
   OwnMeasures measured_layers() const {
     const ProgramLayers& layers = a_.structure().layers();
-    const auto of_op = [&](Row op) { return layers.of_op(op); };
-    const std::vector<Measures> by_origin = measured(layers.origins().size(), of_op);
     OwnMeasures own;
     std::vector<Measures>& by_layer = own.of_layer;
     by_layer.resize(layers.all().size());
-    if (options_.whole) own.of_operators.resize(by_layer.size());
-    for (std::size_t o = 0; o < by_origin.size(); ++o) {
-      const Origin& origin = layers.origins()[o];
-      Measures& m = by_layer[origin.layer];
-      m += by_origin[o];
-      add_pass(m, origin.pass, by_origin[o].total_ns());
-      if (!options_.whole) continue;
-      Measures& of_operator = own.of_operators[origin.layer][origin.op];
-      of_operator += by_origin[o];
-      add_pass(of_operator, origin.pass, by_origin[o].total_ns());
+    const auto add = [&](const Origin& origin, Measures& to, const Measures& m) {
+      to += m;
+      add_pass(to, origin.pass, m.total_ns());
+    };
+    if (options_.whole) {
+      const Sections sections(a_);
+      own.sections = sections.all();
+      own.of_parts.resize(by_layer.size());
+      std::vector<std::pair<OriginId, SectionId>> keys{{0, no_section}};
+      std::map<std::pair<OriginId, SectionId>, GroupId> ids{{keys.front(), 0}};
+      std::vector<GroupId> group(t_.ops.size());
+      for (const DeviceSteps& d : a_.devices)
+        for (const Row op : d.ops) {
+          const std::pair key(layers.of_op(op), sections.of_call(t_.ops.call[op]));
+          const auto [it, is_new] = ids.try_emplace(key, static_cast<GroupId>(keys.size()));
+          if (is_new) keys.push_back(key);
+          group[op] = it->second;
+        }
+      const std::vector<Measures> m = measured(keys.size(), [&](Row op) { return group[op]; });
+      for (std::size_t g = 0; g < m.size(); ++g) {
+        const Origin& origin = layers.origin(keys[g].first);
+        add(origin, by_layer[origin.layer], m[g]);
+        add(origin, own.of_parts[origin.layer][{keys[g].second, origin.op}], m[g]);
+      }
+      sections.each_host_time([&](LayerId layer, SectionId section, Ns ns) {
+        own.of_parts[layer][{section, 0}].host_ns += std::max<Ns>(0, ns);
+        if (layer == outside) by_layer[outside].host_ns += std::max<Ns>(0, ns);
+      });
+    } else {
+      const std::vector<Measures> m =
+          measured(layers.origins().size(), [&](Row op) { return layers.of_op(op); });
+      for (OriginId o = 0; o < m.size(); ++o)
+        add(layers.origin(o), by_layer[layers.origin(o).layer], m[o]);
     }
     std::vector<GroupId> itself(by_layer.size());
     for (GroupId l = 0; l < itself.size(); ++l) itself[l] = l;
