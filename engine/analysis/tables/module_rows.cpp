@@ -27,29 +27,6 @@ constexpr double most_odd = 0.25;
 constexpr double least_odd = 0.0005;  // of all time
 constexpr std::size_t least_for_odd = 4;
 
-// Of what is equal, the order stays.
-template <class Entries, class RowOf>
-void sort_by(Entries& entries, Sort sort, RowOf row_of) {
-  const auto key = [sort](const TableRow& r) -> double {
-    switch (sort) {
-      case Sort::time: return static_cast<double>(r.sum.total_ns());
-      case Sort::idle: return static_cast<double>(r.sum.idle_ns);
-      case Sort::path: return static_cast<double>(r.path_ns);
-      case Sort::count:
-      case Sort::launches: return static_cast<double>(r.sum.launches);
-      case Sort::flops: return r.sum.flops;
-      case Sort::mean:
-        return static_cast<double>(r.total_ns()) /
-               static_cast<double>(std::max<std::int64_t>(r.sum.launches, 1));
-      default: return 0;
-    }
-  };
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& x, const auto& y) {
-    if (sort == Sort::name) return row_of(x).name < row_of(y).name;
-    return key(row_of(x)) > key(row_of(y));
-  });
-}
-
 // The members that take other than the others.
 std::vector<std::size_t> odd_members(const TableRow& row, Ns all_ns) {
   std::vector<std::size_t> odd;
@@ -243,7 +220,8 @@ class ModuleRows {
       row.own_ns = row.total_ns();
       next.emplace_back(std::move(row), std::vector<LayerId>());
     }
-    sort_by(next, options_.sort, [](const auto& entry) -> const TableRow& { return entry.first; });
+    sort_rows(next, options_, false,
+              [](const auto& entry) -> const TableRow& { return entry.first; });
     for (auto& [row, layers] : next) {
       row.parent = parent;
       row.depth = depth;
@@ -302,7 +280,7 @@ class ModuleRows {
           sections_[s].is_function ? TableRow::Of::function : TableRow::Of::range, s);
     for (const auto& [op, measures] : parts.operators[around])
       add(layers_.operators()[op], measures, TableRow::Of::op, no_section);
-    sort_by(rows, options_.sort, [](const auto& row) -> const TableRow& { return row.first; });
+    sort_rows(rows, options_, false, [](const auto& row) -> const TableRow& { return row.first; });
     for (auto& [row, section] : rows) {
       const std::string within = row.path;
       rows_.push_back(std::move(row));

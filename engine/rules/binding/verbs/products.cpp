@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <string_view>
 #include <utility>
 
 #include "analysis/flops.hpp"
+#include "analysis/tables/groups.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
 namespace {
 
 constexpr std::size_t most_products = 1000;
-constexpr std::size_t most_shaped = 1000;  // operators of different shapes
+constexpr std::string_view sizes_title = ", sizes = [";  // in the names of ranges with shapes
+constexpr std::size_t most_shaped = 1000;                // operators of different shapes
 
 using Products = std::map<NameId, Product>;  // by name of the range
 
@@ -52,12 +54,8 @@ std::vector<Row> ranges_of_products(const Trace& t, const std::vector<Row>& ops,
 }
 
 // Operations that compute one product in one precision.
-struct ProductOps {
-  NameId name;
-  int element_bytes;
-  Ns ns = 0;
-  std::vector<Row> rows;
-};
+// Operations by the range with their product, and the size of their elements.
+using ProductOps = Groups<std::pair<NameId, int>>;
 
 int element_bytes(KernelClass c) {
   if (c == KernelClass::gemm_half) return 2;
@@ -65,71 +63,34 @@ int element_bytes(KernelClass c) {
   return 4;
 }
 
-// The one with the longest summed time first; the order is total.
-std::vector<ProductOps> by_product(const Context& c, const Rows& asked, const Products& products) {
+ProductOps by_product(const Context& c, const Rows& asked, const Products& products) {
   const Trace& t = c.trace();
   const std::vector<Row> ops = asked.rows.list(), ranges = ranges_of_products(t, ops, products);
-  std::map<std::pair<NameId, int>, ProductOps> groups;
+  ProductOps groups;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ranges[i] == no_row) continue;
-    const NameId name = t.ranges.name[ranges[i]];
-    const int bytes = element_bytes(c.analysis.class_of(ops[i]));
-    const auto [it, added] = groups.try_emplace({name, bytes}, ProductOps{name, bytes, 0, {}});
-    it->second.ns += t.span_of(ops[i]).length();
-    it->second.rows.push_back(ops[i]);
+    ProductOps::Sum& sum =
+        groups.of({t.ranges.name[ranges[i]], element_bytes(c.analysis.class_of(ops[i]))});
+    sum.each.add(t.span_of(ops[i]).length());
+    sum.rows.push_back(ops[i]);
   }
-  std::vector<ProductOps> order;
-  for (auto& [key, group] : groups) order.push_back(std::move(group));
-  using Key = std::tuple<Ns, const std::string&, int>;
-  std::sort(order.begin(), order.end(), [&](const ProductOps& a, const ProductOps& b) {
-    return Key(-a.ns, t.names[a.name], a.element_bytes) <
-           Key(-b.ns, t.names[b.name], b.element_bytes);
-  });
-  return order;
+  return groups;
 }
 
-void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
+void push_product(lua_State* lua, const Product& product, ProductOps::Sum& ops) {
   double odd = 0;
-  const std::optional<bool> aligned = is_aligned(product, ops.element_bytes, &odd);
+  const int element_bytes = ops.key.second;
+  const std::optional<bool> aligned = is_aligned(product, element_bytes, &odd);
   lua_newtable(lua);
   set_number(lua, "m", product.m);
   set_number(lua, "n", product.n);
   set_number(lua, "k", product.k);
-  set_number(lua, "element_bytes", ops.element_bytes);
+  set_number(lua, "element_bytes", element_bytes);
   set_number(lua, "count", static_cast<double>(ops.rows.size()));
-  set_number(lua, "sum_ns", static_cast<double>(ops.ns));
+  set_number(lua, "sum_ns", static_cast<double>(ops.each.total_ns));
   if (aligned) set_flag(lua, "aligned", *aligned);
   if (aligned == false) set_number(lua, "odd", odd);
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(ops.rows))});
-}
-
-// Ranges of one name that contains shapes.
-struct ShapedRanges {
-  NameId name;
-  Ns ns = 0;
-  std::size_t count = 0;
-};
-
-// Those with the longest summed time first; the order is total.
-std::vector<ShapedRanges> shaped_ranges(const Context& c, const Rows& asked) {
-  const Trace& t = c.trace();
-  std::map<NameId, ShapedRanges> by_name;
-  asked.rows.each([&](Row r) {
-    const NameId name = t.ranges.name[r];
-    ShapedRanges& of_name = by_name.try_emplace(name, ShapedRanges{name}).first->second;
-    of_name.ns += span_of(c, asked, r).length();
-    ++of_name.count;
-  });
-  std::vector<ShapedRanges> order;
-  for (const auto& [name, ranges] : by_name) {
-    if (t.names[name].find(", sizes = [") != std::string::npos) order.push_back(ranges);
-  }
-  std::sort(order.begin(), order.end(), [&](const ShapedRanges& a, const ShapedRanges& b) {
-    return std::pair<Ns, const std::string&>(-a.ns, t.names[a.name]) <
-           std::pair<Ns, const std::string&>(-b.ns, t.names[b.name]);
-  });
-  order.resize(std::min(order.size(), most_shaped));
-  return order;
 }
 
 // Pushes a list of lists of numbers.
@@ -150,14 +111,20 @@ void push_shapes(lua_State* lua, const std::vector<std::vector<double>>& shapes)
 int shapes(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ranges) throw Error("'shapes' needs a selection of ranges");
   const Trace& t = c.trace();
+  Groups<NameId> sums;
+  asked.rows.each(
+      [&](Row r) { sums.of(t.ranges.name[r]).each.add(span_of(c, asked, r).length()); });
   NewList list(lua);
-  for (const ShapedRanges& of_name : shaped_ranges(c, asked)) {
-    const std::string& name = t.names[of_name.name];
+  std::size_t listed = 0;
+  for (const auto* sum :
+       sums.longest_first([&](NameId id) { return std::string_view(t.names[id]); })) {
+    const std::string& name = t.names[sum->key];
+    if (name.find(sizes_title) == std::string::npos || listed++ == most_shaped) continue;
     charge(lua, name.size());
     lua_newtable(lua);
-    set_text(lua, "name", name.substr(0, name.find(", sizes = [")));
-    set_number(lua, "count", static_cast<double>(of_name.count));
-    set_number(lua, "sum_ns", static_cast<double>(of_name.ns));
+    set_text(lua, "name", name.substr(0, name.find(sizes_title)));
+    set_number(lua, "count", static_cast<double>(sum->each.count));
+    set_number(lua, "sum_ns", static_cast<double>(sum->each.total_ns));
     push_shapes(lua, shapes_of_range(name));
     lua_setfield(lua, -2, "sizes");
     list.append();
@@ -167,13 +134,15 @@ int shapes(lua_State* lua, const Context& c, const Rows& asked) {
 
 int products(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'products' needs a selection of operations");
-  const Products products = products_of_ranges(c.trace());
-  std::vector<ProductOps> order;
-  if (!products.empty()) order = by_product(c, asked, products);
+  const Trace& t = c.trace();
+  const Products products = products_of_ranges(t);
+  const ProductOps groups = products.empty() ? ProductOps() : by_product(c, asked, products);
+  auto order = groups.longest_first(
+      [&](const auto& key) { return std::pair(std::string_view(t.names[key.first]), key.second); });
   order.resize(std::min(order.size(), most_products));
   NewList list(lua);
-  for (ProductOps& ops : order) {
-    push_product(lua, products.at(ops.name), ops);
+  for (ProductOps::Sum* ops : order) {
+    push_product(lua, products.at(ops->key.first), *ops);
     list.append();
   }
   return 1;
