@@ -402,11 +402,11 @@
   }
   const percent_of = (part, whole) => whole > 0 ? ` (${part > 0.995 * whole ? Math.round(100 * part / whole) : (100 * part / whole).toPrecision(2)} %)` : '';
 
-  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said, host time, GPU work, whether it is an
-  // operator]; times are nanoseconds of the mean unit.
+  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said, host time, GPU work, what it
+  // is: module or range, operator, range of steps or passes, function]; times are nanoseconds of the mean unit.
   const tree_of_layers = ({unit, total, memory, nodes}) => {
-    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside, host, work, is_operator]) =>
-      ({parent, name: name || '(in no layer)', of: is_operator || !name ? 'op' : 'range', time, forward, backward, idle, memory, bound, beside, host, work}));
+    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside, host, work, of]) =>
+      ({parent, name: name || '(in no layer)', of: name ? ['range', 'op', 'step', 'frame'][of] : 'op', time, forward, backward, idle, memory, bound, beside, host, work}));
     const outer = blocks.filter(b => b.parent < 0), sum = of => outer.reduce((all, b) => all + b[of], 0);
     const any = of => blocks.some(b => b[of] > 0), passes = any('forward') || any('backward'), share = (b, of) => b.time > 0 ? b[of] / b.time : 0;
     return {
@@ -414,7 +414,8 @@
       widths: [['time', 'time', 'Width by time', duration], ...any('host') ? [['host', 'host time', 'Width by the host\u2019s time', duration]] : [],
         ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []],
       strips: b => [['forward', share(b, 'forward')], ['backward', share(b, 'backward')]],
-      legend: [...blocks.some(b => b.of === 'op') ? [['range', 'module or range'], ['of-op', 'operator']] : [],
+      legend: [...blocks.some(b => b.of !== 'range') ? [['range', 'module or range', 'range'], ['of-step', 'range of steps or passes', 'step'], ['of-op', 'operator', 'op'],
+        ['of-frame', 'Python', 'frame']].filter(([, , of]) => blocks.some(b => b.of === of)) : [],
         ...passes ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : []],
       text_of: (b, root) => [b.name, `${duration(b.time)}${b.i < 0 ? '' : percent_of(b.time, root.time)}`,
         ...b.forward > 0 || b.backward > 0 ? [`forward ${duration(b.forward)}, backward ${duration(b.backward)}`] : [],
