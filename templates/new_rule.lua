@@ -20,7 +20,7 @@ return {
     wrong = "Say when an engineer would wave this away.",
   },
   advice = {                                        -- the first fix first; `when` and `unless` say what must be seen
-    "Say what to do first: in a few words, then how, with code between `backticks`.",
+    "Say what to do first{.}: in a few words, then how, with code between `backticks`.",
   },
   evaluate = function(trace, options)
     local copies = trace:ops { direction = "h2d" }
