@@ -16,7 +16,12 @@
     return node;
   };
 
-  const new_button = (text, attributes = {}) => make(document.createDocumentFragment(), 'button', {type: 'button', ...attributes}, text);
+  // `action` is what a click does.
+  const button_in = (parent, text, attributes, action) => {
+    const button = make(parent, 'button', {type: 'button', ...attributes}, text);
+    button.addEventListener('click', action);
+    return button;
+  };
 
   const duration = ns => {
     const [unit, size] = ns >= 1e9 ? ['s', 1e9] : ns >= 1e6 ? ['ms', 1e6] : ns >= 1e3 ? ['us', 1e3] : ['ns', 1];
@@ -55,11 +60,7 @@
       this.figure = figure;
       this.view = view;
       const tools = make(figure, 'div', {class: 'tools'});
-      const button = (text, label, action) => {
-        const b = make(tools, 'button', {type: 'button', 'aria-label': label, title: label}, text);
-        b.addEventListener('click', action);
-        return b;
-      };
+      const button = (text, label, action) => button_in(tools, text, {'aria-label': label, title: label}, action);
       button('+', 'Zoom in', () => this.zoom(0.5));
       button('\u2212', 'Zoom out', () => this.zoom(2));
       button('\u2190', 'Earlier', () => this.pan(-0.25));
@@ -304,11 +305,8 @@
       this.by = 'time';
       const tools = make(figure, 'div', {class: 'tools'});
       if (this.widths.length > 1) make(tools, 'span', {}, 'Width:');
-      this.choices = this.widths.length < 2 ? [] : this.widths.map(([by, text, label]) => {
-        const b = make(tools, 'button', {type: 'button', 'aria-label': label}, text);
-        b.addEventListener('click', () => { this.by = by; this.draw(); });
-        return [by, b];
-      });
+      this.choices = this.widths.length < 2 ? [] : this.widths.map(([by, text, label]) =>
+        [by, button_in(tools, text, {'aria-label': label}, () => { this.by = by; this.draw(); })]);
       this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': 'Layers around what is shown'});
       this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
       this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'tree of layers', 'aria-label': 'Layers one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.'});
@@ -391,7 +389,7 @@
       this.svg.dataset.zoomed = this.zoomed.i;
       for (const [by, button] of this.choices) button.setAttribute('aria-pressed', by === this.by);
       this.crumbs.replaceChildren();
-      around.forEach(b => { make(this.crumbs, 'button', {type: 'button'}, b.name.length > 24 ? `${b.name.slice(0, 23)}\u2026` : b.name).addEventListener('click', () => this.zoom(b)); this.crumbs.append('\u203a'); });
+      around.forEach(b => { button_in(this.crumbs, b.name.length > 24 ? `${b.name.slice(0, 23)}\u2026` : b.name, {}, () => this.zoom(b)); this.crumbs.append('\u203a'); });
       if (around.length > 0) make(this.crumbs, 'span', {}, this.zoomed.name.length > 40 ? `${this.zoomed.name.slice(0, 39)}\u2026` : this.zoomed.name);
       this.mark();
     }
@@ -426,9 +424,9 @@
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {
       if (![...table.tBodies[0].rows].some(row => row.cells[column].dataset.value !== undefined || row.cells[column].textContent.trim())) return;
-      const button = new_button(head.textContent);
-      head.replaceChildren(button);
-      button.addEventListener('click', () => {
+      const text = head.textContent;
+      head.replaceChildren();
+      button_in(head, text, {}, () => {
         const descending = head.getAttribute('aria-sort') ? head.getAttribute('aria-sort') === 'ascending' : table.tBodies[0].rows[0].cells[column].dataset.value !== undefined;
         for (const other of table.querySelectorAll('th')) other.removeAttribute('aria-sort');
         head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
@@ -446,9 +444,7 @@
     let open = Number(table.dataset.open);
     const fold = () => [...table.tBodies[0].rows].forEach((row, i) => row.classList.toggle('folded', i >= open));
     if (table.tBodies[0].rows.length > open + 1) {
-      const unfold = new_button(`all ${table.tBodies[0].rows.length} rows`, {class: 'unfold'});
-      unfold.addEventListener('click', () => { open = Infinity; fold(); unfold.remove(); });
-      table.after(unfold);
+      table.after(button_in(new DocumentFragment(), `all ${table.tBodies[0].rows.length} rows`, {class: 'unfold'}, e => { open = Infinity; fold(); e.target.remove(); }));
     } else open = Infinity;
     fold();
   }
@@ -470,14 +466,14 @@
     return done;
   };
   for (const code of document.querySelectorAll('code.to-copy')) {
-    const text = code.textContent, button = new_button('', {class: 'copier', title: 'Copy', 'aria-label': `Copy ${text}`});
-    code.after(button);
-    button.addEventListener('click', async () => {
+    const text = code.textContent;
+    const button = button_in(new DocumentFragment(), '', {class: 'copier', title: 'Copy', 'aria-label': `Copy ${text}`}, async () => {
       const said = await copied(text) ? 'copied' : 'the browser does not let a page copy';
       button.focus({preventScroll: true});
       button.dataset.said = heard.textContent = said;
       setTimeout(() => { delete button.dataset.said; heard.textContent = ''; }, 2000);
     });
+    code.after(button);
   }
 
   // The search: hides rows, findings and rules without the text, and opens what is folded around the others.
