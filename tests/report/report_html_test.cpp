@@ -88,6 +88,7 @@ TEST_CASE("html: any report's page stays below 2 MB, and what it leads to is the
                             "",
                             std::string(900, '&'),
                             std::string(900, '"'),
+                            {},
                             {}});
     report.findings.push_back(f);
   }
