@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/residency.hpp"
+#include "base/span_cursor.hpp"
 #include "rules/binding/time_sets.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -100,7 +101,8 @@ class Running {
 // Sums up, over time, how much of a device stays empty while a kernel of the selection runs.
 class EmptySms {
  public:
-  EmptySms(std::int64_t lanes, Spans counted) : lanes_(lanes), counted_(std::move(counted)) {}
+  // `counted`: the steps, without the time in which the device waits for pages.
+  EmptySms(std::int64_t lanes, const Spans& counted) : lanes_(lanes), counted_(counted) {}
   /// What starts at `at`, in order of time.
   void add(Ns at, const Running::Kernel& kernel) {
     run_until(at);
@@ -120,25 +122,15 @@ class EmptySms {
     count(at);
   }
   void count(Ns until) {
-    if (running_.any_asked() && running_.lanes() < lanes_) {
+    if (until > now_ && running_.any_asked() && running_.lanes() < lanes_) {
       const double share = 1 - static_cast<double>(running_.lanes()) / static_cast<double>(lanes_);
-      empty_ += share * static_cast<double>(time_in({now_, until}));
+      empty_ += share * static_cast<double>(counted_.overlap({now_, until}));
     }
     now_ = std::max(now_, until);
   }
-  // Moments come in order: what ended before them is not needed again.
-  Ns time_in(Span span) {
-    while (at_ < counted_.size() && counted_[at_].end <= span.start) ++at_;
-    Ns sum = 0;
-    for (std::size_t i = at_; i < counted_.size() && counted_[i].start < span.end; ++i)
-      sum += std::max<Ns>(
-          0, std::min(counted_[i].end, span.end) - std::max(counted_[i].start, span.start));
-    return sum;
-  }
 
   std::int64_t lanes_;
-  Spans counted_;  // the steps, without the time in which the device waits for pages
-  std::size_t at_ = 0;
+  SpanCursor<Span> counted_;
   Ns now_ = 0;
   Running running_;
   double empty_ = 0;
@@ -182,13 +174,14 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
     throw Error("'empty_sm_ns' needs selections of operations");
   const Trace& t = c.trace();
   const RowBits wanted(asked.rows, t.ops.size()), filling(full.rows, t.ops.size());
+  TimeSets counted;
   std::vector<EmptySms> sums;
   std::vector<std::int64_t> lanes;
   for (std::size_t slot = 0; slot < c.analysis.devices.size(); ++slot) {
     const Device& device = t.devices[c.analysis.devices[slot].device];
     lanes.push_back(std::int64_t{device.sm_count} * lanes_of_an_sm);
-    sums.emplace_back(lanes.back(), difference(c.analysis.account.devices[slot].window,
-                                               c.in_steps.stalls()[slot]));
+    counted[slot] = difference(c.analysis.account.devices[slot].window, c.in_steps.stalls()[slot]);
+    sums.emplace_back(lanes.back(), counted[slot]);
   }
   c.in_steps.ops.each([&](Row op) {
     const std::size_t slot = c.slot_of_stream[t.ops.stream[op]];
