@@ -169,8 +169,6 @@ double convolved(const Shape& input, const Shape& weight,
 
 }  // namespace
 
-std::vector<std::vector<double>> shapes_of_range(std::string_view name) { return shapes_of(name); }
-
 std::optional<Product> product_of_range(std::string_view name) {
   const std::optional<Operator> of = operator_in(name);
   if (!of || of->kind != Operator::Kind::product) return std::nullopt;

@@ -11,10 +11,6 @@
 
 namespace gh {
 
-/// The shapes of an operator's operands, from "sizes = [[8192, 2048], []]" after its name. An
-/// operand that is not a tensor has an empty shape. No shapes where the name contains none.
-std::vector<std::vector<double>> shapes_of_range(std::string_view name);
-
 /// Floating-point operations of the product that a range of
 /// torch.autograd.profiler.emit_nvtx(record_shapes=True) names, from its "sizes = [[8192, 2048],
 /// [2048, 2048]]": 2 m n k for aten::mm, bmm, addmm, baddbmm, _scaled_mm; for the scaled

@@ -1,4 +1,4 @@
-// The rule API as editors and luacheck read it, made from the engine's own table of it.
+// The rule API as editors and luacheck read it, made from schemas/api.toml.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,13 +47,13 @@ std::string plain(std::string name) {
 
 std::string editor_stubs() {
   std::string s =
-      "---@meta\n-- What rules can call, for editors that read LuaLS annotations. Made from the "
-      "engine's own table of it.\n\n---@class gh.Trace\nlocal trace = {}\n\n---@class "
+      "---@meta\n-- What rules can call, for editors that read LuaLS annotations. Made from "
+      "schemas/api.toml.\n\n---@class gh.Trace\nlocal trace = {}\n\n---@class "
       "gh.Selection\nlocal selection = {}\n";
   for (const ApiEntry& e : api_entries()) {
     if (is_plain_lua(e)) continue;
     s += fmt::format("\n--- {}\n--- {}\n", e.doc, e.signature);
-    if (e.deprecated) s += fmt::format("---@deprecated {}\n", e.deprecated);
+    if (!e.deprecated.empty()) s += fmt::format("---@deprecated {}\n", e.deprecated);
     std::string names;
     for (const std::string& p : parameters(e.signature)) {
       s += fmt::format("---@param {} any\n", p);
@@ -79,7 +79,7 @@ std::string luacheck_configuration() {
         libraries[name.substr(0, dot)].insert(name.substr(dot + 1));
     }
   std::string s =
-      "-- What the sandbox has, made from the engine's own table of it: luacheck then knows a rule "
+      "-- What the sandbox has, made from schemas/api.toml: luacheck then knows a rule "
       "that calls anything else.\nstd = \"none\"\nmax_line_length = false\nread_globals = {\n ";
   for (const std::string& g : globals) s += fmt::format(" \"{}\",", g);
   s += "\n";

@@ -356,7 +356,7 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
   if (loud) return {};
   if (const std::string hidden = suppressed_verdict(a, report); !hidden.empty())
     return {hidden, false};
-  if (report.clean.empty()) return {};
+  if (report.clean.empty() && report.findings.empty()) return {};
   const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
     return {report.findings.empty() ? "Nothing to fix was found." : "No large problem was found.",

@@ -83,7 +83,7 @@ class FindingsOfPath {
       for (const Row op : ops_of(c)) {
         if (const auto at = on_path_ops_.find(op); at != on_path_ops_.end())
           changed[item_of(a_, op)] += at->second;
-        if (!is_one_of<change::Scale, change::Shorten>(c))
+        if (traits_of(c).moves_launches)
           if (const auto at = latency_of_op_.find(op); at != latency_of_op_.end())
             changed[{PathItem::Kind::launch_latency, ""}] += at->second;
       }

@@ -1,6 +1,7 @@
 // What a rule can ask of a trace from Lua: facts, and selections of events with verbs that run in
-// C++. A rule never handles all rows itself. binding/verbs.cpp is the table of all verbs, from
-// which documentation and editor stubs are generated; binding/filters.cpp is that of all filters.
+// C++. A rule never handles all rows itself. binding/verbs has the verbs; schemas/api.toml, from
+// which documentation and editor stubs are generated, says what they do; binding/filters.cpp is the
+// table of all filters.
 #pragma once
 #include <set>
 #include <string>
@@ -14,27 +15,33 @@
 
 namespace gh {
 
-/// One function of the rule API.
+/// One function of the rule API, as schemas/api.toml documents it.
 struct ApiEntry {
-  const char* name;       ///< "trace:ops", "selection:where", "string.glob"
-  const char* signature;  ///< "(filter?) -> selection"; "" for Lua's own functions
-  const char* doc;
-  const char* deprecated = nullptr;  ///< what to use instead, if it will go
+  std::string name;       ///< "trace:ops", "selection:where", "string.glob"
+  std::string signature;  ///< "(filter?) -> selection"; "" for Lua's own functions
+  std::string doc;
+  std::string deprecated;  ///< what to use instead, if it will go
 };
 const std::vector<ApiEntry>& api_entries();
+/// What that file documents otherwise, as entries without signature: the fields of a "rule", of a
+/// "finding" and of a test "case", and what is a "change".
+std::vector<ApiEntry> api_entries(const char* tables);
+
+/// What `trace` and selections have, as entries name it.
+std::vector<std::string> verb_names();
 
 /// For each deprecated verb that a rule's text calls, what to use instead.
 std::vector<std::string> deprecations(const std::string& rule_source);
 
 /// Whether an entry is one of Lua's own ("string.format", "pairs").
-inline bool is_plain_lua(const ApiEntry& e) { return *e.signature == '\0'; }
+inline bool is_plain_lua(const ApiEntry& e) { return e.signature.empty(); }
 
 /// A field of rows, for filters and verbs such as sum, group and top.
 struct FieldDoc {
-  const char* name;
+  std::string name;
   bool is_number;    ///< else a text
-  const char* rows;  ///< of which selections: "ops, calls"
-  const char* doc;
+  std::string rows;  ///< of which selections: "ops, calls"
+  std::string doc;
 };
 const std::vector<FieldDoc>& field_docs();
 
@@ -68,7 +75,6 @@ class ChangeReader;
 struct ChangeVerb {
   const char* name;
   Change (*read)(binding::ChangeReader&);  ///< makes the change from that table
-  const char* doc;
 };
 const std::vector<ChangeVerb>& change_verbs();
 

@@ -82,6 +82,25 @@ using Change =
                  change::Overlap, change::Unblock, change::Drop, change::Pause>;
 using Changes = std::vector<Change>;
 
+/// What kinds of changes do to the operations that they name. A new kind is said here, too:
+/// whether operations take less time themselves, or none; whether the calls that launched them are
+/// removed; whether they wait less for their launches.
+struct ChangeTraits {
+  bool shortens_operations = false, removes_launches = false, moves_launches = false;
+};
+constexpr ChangeTraits traits(const change::Remove&) { return {true, true, true}; }
+constexpr ChangeTraits traits(const change::Scale&) { return {true, false, false}; }
+constexpr ChangeTraits traits(const change::Shorten&) { return {true, false, false}; }
+constexpr ChangeTraits traits(const change::Fuse&) { return {true, true, true}; }
+constexpr ChangeTraits traits(const change::Graph&) { return {false, true, true}; }
+constexpr ChangeTraits traits(const change::Overlap&) { return {true, false, true}; }
+constexpr ChangeTraits traits(const change::Unblock&) { return {}; }
+constexpr ChangeTraits traits(const change::Drop&) { return {}; }
+constexpr ChangeTraits traits(const change::Pause&) { return {}; }
+inline ChangeTraits traits_of(const Change& change) {
+  return std::visit([](const auto& c) { return traits(c); }, change);
+}
+
 /// Whether a change is one of these kinds.
 template <class... Kinds>
 bool is_one_of(const Change& change) {

@@ -5,14 +5,6 @@
 namespace gh {
 namespace {
 
-// Operations take less time themselves, or none.
-bool shortens_operations(const Change& c) { return !is_one_of<change::Graph>(c); }
-
-// The launches of operations are removed too.
-bool removes_launches(const Change& c) {
-  return is_one_of<change::Remove, change::Fuse, change::Graph>(c);
-}
-
 // Only an uncertain part of the fix: the best guess changes nothing.
 bool changes_nothing(const Change& c) {
   const auto* scale = std::get_if<change::Scale>(&c);
@@ -25,8 +17,8 @@ void Touched::add(const Changes& changes) {
   for (const Change& c : changes) {
     if (changes_nothing(c)) continue;
     for (const Row op : ops_of(c)) {
-      if (shortens_operations(c)) ops_[op] = true;
-      if (const Row call = trace_.ops.call[op]; removes_launches(c) && call != no_row)
+      if (traits_of(c).shortens_operations) ops_[op] = true;
+      if (const Row call = trace_.ops.call[op]; traits_of(c).removes_launches && call != no_row)
         calls_[call] = true;
     }
     for (const Row call : calls_of(c)) calls_[call] = true;
@@ -59,9 +51,9 @@ Changes Touched::rest_of(Changes changes) const {
 }
 
 bool Touched::has_op(const Change& c, Row op) const {
-  if (shortens_operations(c) && ops_[op]) return true;
+  if (traits_of(c).shortens_operations && ops_[op]) return true;
   const Row call = trace_.ops.call[op];
-  return removes_launches(c) && call != no_row && calls_[call];
+  return traits_of(c).removes_launches && call != no_row && calls_[call];
 }
 
 bool Touched::has_host(const HostSpan& h) const {

@@ -110,7 +110,9 @@ return {
     -- Whether calls pass a mask or bias, the fourth operand; nil if no shapes were recorded.
     local function masked(name)
       local known, masks = 0, 0
-      for _, call in ipairs(trace:ranges { name = name .. ", sizes = *" }:shapes()) do
+      for _, call in
+        ipairs(require "shapes"(trace, trace:ranges { name = name .. ", sizes = *" }))
+      do
         known = known + call.count
         if call.sizes[4] and #call.sizes[4] > 0 then masks = masks + call.count end
       end

@@ -63,7 +63,7 @@ return {
     operators = operators:minus(operators:where { name = "*_backward, sizes = *" })
     local calls, masked, least, most, samples = 0, 0, math.huge, 0, 0
     local shortest, longest = math.huge, 0 -- of all batches, with a mask or without
-    for _, call in ipairs(operators:shapes()) do
+    for _, call in ipairs(require "shapes"(trace, operators)) do
       local query, key, mask = call.sizes[1] or {}, call.sizes[2], call.sizes[4] or {}
       -- A cache, or another sequence, is no batch of samples.
       if

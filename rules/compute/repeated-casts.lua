@@ -120,7 +120,7 @@ return {
         if size.count % (times * steps) == 0 then alike = alike:plus(size.rows) end
       end
       again = weights:plus(alike)
-      again = again:minus(again:first_of_steps(1 / times))
+      again = again:minus(require "first_of_steps"(trace, again, 1 / times))
     elseif not (trace:is "inference" or trace:is "tokens" or trace:is "diffusion") then
       return {}
     end

@@ -71,7 +71,7 @@ return {
       end
       return nil, "neither Python's lock nor context switches were recorded", record_with
     end
-    local doing = pauses:doing(1 / 2)
+    local doing = require "doing"(trace, pauses, 1 / 2)
     known = (trace:fact "host.python_lock_fraction" or 0) > 0
     local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     return {
@@ -84,7 +84,7 @@ return {
           idle = idle / steps,
           share = share,
           doing = doing or "a lock",
-          host = pauses:host(),
+          host = require "host"(trace, pauses),
           start = once
               and " It does not go on all through the recording, so it may be the program's start."
             or "",

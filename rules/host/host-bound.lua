@@ -129,7 +129,7 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local doing, within, most = pauses:doing(options.named)
+    local doing, within, most = require "doing"(trace, pauses, options.named)
     -- On steps that fixes leave, a wait may look like work: gpu-idle has the waits.
     for _, wait in ipairs { "pthread_cond*", "futex*", "sem_*", "*poll*", "*nanosleep" } do
       if doing and doing:glob(wait) then return {} end
@@ -164,7 +164,7 @@ return {
           what = what or "it",
           name = what and ", most of it in " .. what or "",
           times = math.max(1, math.floor(times + 0.5)),
-          host = pauses:host(),
+          host = require "host"(trace, pauses),
           start = once
               and " It does not go on all through the recording, so it may be the program's start."
             or "",

@@ -116,8 +116,9 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
 
-    local doing, within, most = pauses:doing(options.named)
-    local waits = doing and pauses:where { stretch = "waits" }:doing(0) == doing
+    local doing, within, most = require "doing"(trace, pauses, options.named)
+    local waits = doing
+      and require "doing"(trace, pauses:where { stretch = "waits" }, 0) == doing
     local preempted = 2 * pauses:where { stretch = "preempted" }:union_ns() >= idle
     -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer
     -- launches they would not.
@@ -148,7 +149,7 @@ return {
         subject = "host",
         message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
         data = {
-          host = pauses:host(),
+          host = require "host"(trace, pauses),
           idle = idle / steps,
           share = share,
           doing = doing and doing:short() or "",

@@ -226,7 +226,7 @@ return {
           host = message == "idle"
               and subject ~= "dependency"
               and subject ~= "launch_latency"
-              and rows:host()
+              and require "host"(trace, rows)
             or "", -- launched work does not wait for the host
           start = once
               and " It does not go on all through the recording, so it may be the program's start."

@@ -247,7 +247,7 @@ return {
           idle = idle_a_step,
           step = step,
           share = share,
-          host = waits:host(),
+          host = require "host"(trace, waits),
           times = string.format("%.1f", factor),
           much = factor > options.much
               and " Workers alone will not achieve that: make a batch cheaper first."

@@ -97,7 +97,7 @@ return {
     local kernels = trace:ops { kind = "kernel" }
     local joins =
       kernels:where { name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" } }
-    local grows = joins:growth "duration_ns"
+    local grows = require "growth"(trace, joins, "duration_ns")
     if grows and grows.rising >= options.growing and grows.last > grows.first then
       joins = joins:minus(joins)
     end

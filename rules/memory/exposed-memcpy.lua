@@ -223,7 +223,7 @@ return {
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count()
         + trace:ops { kind = "graph" }:count()
       > 0
-    local stays, touched = trace:residency()
+    local stays, touched = require "residency"(trace)
     if model then
       if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
     elseif #trips:group "stream" <= trace:fact "device.count" then

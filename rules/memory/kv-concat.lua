@@ -84,7 +84,7 @@ return {
       name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" },
     }
     if joins:count() == 0 or not joins:throughout() then return {} end
-    local grows = joins:growth "duration_ns"
+    local grows = require "growth"(trace, joins, "duration_ns")
     local kept, rest = require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })
     local message = "main"
     if not grows or grows.rising < options.rising or grows.last <= grows.first then

@@ -184,7 +184,7 @@ return {
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
     -- Data kept on the device does not travel at all.
     local stays = not model
-      and 2 * copies:minus(copies:minus((trace:residency()))):sum "bytes" > bytes
+      and 2 * copies:minus(copies:minus((require "residency"(trace)))):sum "bytes" > bytes
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is
     -- not copied at all.
     local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone

@@ -66,7 +66,7 @@ return {
   evaluate = function(trace, options, factors)
     if trace:fact "device.count" < 2 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local down, up = trace:relayed()
+    local down, up = require "relayed"(trace)
     if up:count() < options.least or trace:fact "steps.found" == 0 and not up:throughout() then
       return {}
     end

@@ -14,7 +14,7 @@ local function regions(trace, options)
   allocations = allocations:minus(allocations:where { name = frees })
   local made = allocations:count() >= often
   local uploads = trace:ops { kind = "copy", direction = "h2d" }
-  uploads = uploads:minus((trace:residency()))
+  uploads = uploads:minus((require "residency"(trace)))
   local again = uploads:minus(uploads)
   for _, size in ipairs(uploads:group("bytes", 1000)) do
     if size.count >= often then again = again:plus(size.rows) end
@@ -173,7 +173,7 @@ return {
     end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = "kernel" }
-    local copies, _, gap = trace:residency()
+    local copies, _, gap = require "residency"(trace)
     if copies:count() == 0 or trace:fact "steps.found" == 0 and not copies:throughout() then
       return found
     end

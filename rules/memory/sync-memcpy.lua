@@ -116,7 +116,7 @@ return {
     -- stay on the device to resident-data.
     local large = trace
       :ops { kind = "copy", memory = "pageable", min_bytes = options.min_bytes }
-      :plus((trace:residency()))
+      :plus((require "residency"(trace)))
     waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
     local idle = waits:union_ns()
     local share = idle / total

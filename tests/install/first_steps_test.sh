@@ -30,5 +30,5 @@ grep -q '^1\. ' "$folder/said"
 if grep '^\[.*Building CXX' "$folder/said"; then echo "what was built has been built again"; exit 1; fi
 
 say "what asks for names of machines, where there are none"
-never_silent 'apt-get install -y --no-install-recommends python3'
+quietly online 'apt-get install -y --no-install-recommends python3'
 inside "cd '$checkout'; python3 -B tests/cli/serve_test.py build/release/gh-advise build/release/fixtures"

@@ -53,6 +53,7 @@ def run(*arguments):
     return subprocess.run(
         [program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, encoding="utf-8",
+        env={**os.environ, "COLUMNS": "160"},  # so that a heading has room for a path of any build folder
     )
 
 

@@ -15,6 +15,8 @@ TEST_CASE("text: the verdict comes first: what is wrong, what it costs, what to 
   // A note is no trouble, and if nothing can be judged that is the verdict.
   CHECK(contains(on_one_line(advise("compile.sqlite").out),
                  " No large problem was found. The GPU is busy for 98 % "));
+  CHECK(contains(on_one_line(advise("good.sqlite --select precision-headroom").out),
+                 " No large problem was found. The GPU is busy for "));
   CHECK(on_one_line(advise("compile-graphs.sqlite --select unfused-softmax").out)
             .starts_with("compile-graphs.sqlite This report cannot be judged: "));
   // Where the first problem cannot be forecast, the plan is one of the others.

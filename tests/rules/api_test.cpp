@@ -7,6 +7,7 @@
 
 #include "report/docs.hpp"
 #include "rules/binding.hpp"
+#include "rules/binding/fields.hpp"
 #include "rules/sandbox.hpp"
 #include "support/program.hpp"
 
@@ -51,6 +52,22 @@ TEST_CASE("rule API: all that a rule can call is documented, and nothing else") 
   CHECK(sandbox_names() == documented_names());
   for (const gh::ApiEntry& e : gh::api_entries())
     CHECK_MESSAGE(std::string(e.doc).size() > 4, e.name);
+}
+
+TEST_CASE("rule API: every verb has an entry, and every entry of a verb its function") {
+  std::set<std::string> documented;
+  for (const gh::ApiEntry& e : gh::api_entries())
+    if (contains(e.name, ":")) documented.insert(e.name);
+  const std::vector<std::string> verbs = gh::verb_names();
+  CHECK(std::set<std::string>(verbs.begin(), verbs.end()) == documented);
+}
+
+TEST_CASE("rule API: every change that a rule may name is documented, and no other") {
+  std::set<std::string> documented, known;
+  for (const gh::ApiEntry& e : gh::api_entries("change")) documented.insert(e.name);
+  for (const gh::ChangeVerb& verb : gh::change_verbs()) known.insert(verb.name);
+  CHECK(documented == known);
+  CHECK(gh::field_docs().size() == gh::binding::field_count);
 }
 
 TEST_CASE("rule API: generated files are as the program makes them") {

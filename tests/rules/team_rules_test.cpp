@@ -65,7 +65,10 @@ TEST_CASE("team rules: what is deprecated still works, and a note names what to 
              rule_text("mine",
                        "    trace:gathered_weights() local kept, rest = "
                        "trace:ops():kept_for(trace:ops()):amid(trace:ops()):waits()\n"
-                       "    trace:broadcast_buffers()\n    "
+                       "    trace:broadcast_buffers() trace:residency() trace:relayed()\n"
+                       "    local ops, idle = trace:ops(), trace:idle()\n"
+                       "    ops:first_of_steps(0.5) ops:growth 'bytes' trace:ranges():shapes()\n"
+                       "    idle:doing(0.5) idle:host()\n    "
                        "if trace:reduced_gradients().phases == 0 then return {} "
                        "end trace:gathered_weights()"));
   write_file(dir / "mine.test.lua",
@@ -73,7 +76,9 @@ TEST_CASE("team rules: what is deprecated still works, and a note names what to 
   std::string notes;
   for (const char* verb :
        {"trace:reduced_gradients", "trace:gathered_weights", "trace:broadcast_buffers",
-        "selection:kept_for", "selection:amid", "selection:waits"}) {
+        "selection:kept_for", "selection:amid", "selection:waits", "trace:residency",
+        "trace:relayed", "selection:first_of_steps", "selection:shapes", "selection:doing",
+        "selection:growth", "selection:host"}) {
     const std::string name = verb;
     notes += "gh-advise: note: " + (dir / "mine.lua").string() + ": " + name +
              " is deprecated and will go: use require \"" + name.substr(name.find(':') + 1) +

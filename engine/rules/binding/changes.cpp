@@ -167,30 +167,11 @@ Change read(ChangeReader& from) {
 const std::vector<ChangeVerb>& change_verbs() {
   using binding::read;
   static const std::vector<ChangeVerb> verbs{
-      {"remove", read<change::Remove>,
-       "Removes operations, with the calls that launched them and the host's work for "
-       "these."},
-      {"scale", read<change::Scale>,
-       "Operations take `by` of their recorded time. If two changes scale the same operation, the "
-       "smaller factor counts."},
-      {"shorten", read<change::Shorten>,
-       "Operations lose the time in which they overlap `stalls`, a selection or a list of "
-       "selections: kernels without their page faults."},
-      {"fuse", read<change::Fuse>,
-       "Every uninterrupted run of these operations on a stream becomes one kernel, which takes "
-       "`by` of the longest of them."},
-      {"graph", read<change::Graph>,
-       "Operations follow each other `gap_ns` apart without separate launches, as in a CUDA "
-       "graph or a loop inside one kernel."},
-      {"overlap", read<change::Overlap>,
-       "Operations queue on a separate stream; nothing waits for them within the step."},
-      {"unblock", read<change::Unblock>, "Calls no longer wait for the GPU."},
-      {"drop", read<change::Drop>, "Removes calls, with the host's work for them."},
-      {"pause", read<change::Pause>,
-       "Host time takes `by` of its recorded time (0 by default): time in ranges or OS calls; with "
-       "idle time, the whole pause between two CUDA calls if this is most of its idle time "
-       "(otherwise, and inside a call, only the idle time itself); with operations, the time for "
-       "which the host waits for them."},
+      {"remove", read<change::Remove>},   {"scale", read<change::Scale>},
+      {"shorten", read<change::Shorten>}, {"fuse", read<change::Fuse>},
+      {"graph", read<change::Graph>},     {"overlap", read<change::Overlap>},
+      {"unblock", read<change::Unblock>}, {"drop", read<change::Drop>},
+      {"pause", read<change::Pause>},
   };
   return verbs;
 }

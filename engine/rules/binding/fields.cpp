@@ -21,18 +21,9 @@ bool is_kernel(const Context& c, Row op) { return c.trace().ops.kind[op] == OpKi
 // --- Texts: a row's key
 
 TextKey name_key(const Context& c, const Rows& s, Row r) {
-  const Trace& t = c.trace();
-  switch (s.kind) {
-    case Kind::ops: return t.ops.name[r];
-    case Kind::calls: return t.calls.name[r];
-    case Kind::ranges: return t.ranges.name[r];
-    case Kind::os_calls: return t.os_calls.name[r];
-    case Kind::idle: {
-      const Row call = c.idle_of(r).call;
-      return call == no_row ? no_text : t.calls.name[call];
-    }
-    default: return no_text;
-  }
+  if (const NameId* names = names_of(c, s.kind)) return names[r];
+  const Row call = s.kind == Kind::idle ? c.idle_of(r).call : no_row;
+  return call == no_row ? no_text : c.trace().calls.name[call];
 }
 
 TextKey class_key(const Context& c, const Rows& s, Row r) {
@@ -42,20 +33,13 @@ TextKey class_key(const Context& c, const Rows& s, Row r) {
   return no_text;
 }
 
-TextKey kind_key(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops ? key_of(c.trace().ops.kind[r]) : no_text;
+template <auto column>
+TextKey key_of_op(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? key_of((c.trace().ops.*column)[r]) : no_text;
 }
-
-TextKey direction_key(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops ? key_of(c.trace().ops.copy[r]) : no_text;
-}
-
-TextKey from_key(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops && !is_kernel(c, r) ? key_of(c.trace().ops.source[r]) : no_text;
-}
-
-TextKey to_key(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops && !is_kernel(c, r) ? key_of(c.trace().ops.target[r]) : no_text;
+template <auto column>
+TextKey key_of_copy(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops && !is_kernel(c, r) ? key_of((c.trace().ops.*column)[r]) : no_text;
 }
 
 TextKey cause_key(const Context& c, const Rows& s, Row r) {
@@ -159,18 +143,15 @@ Number bytes(const Context& c, const Rows& s, Row r) {
   return {};
 }
 
-Number blocks(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops ? number(c.trace().ops.blocks[r]) : Number();
+template <auto column>
+Number of_op(const Context& c, const Rows& s, Row r) {
+  return s.kind == Kind::ops ? number((c.trace().ops.*column)[r]) : Number();
 }
 
 // Nothing if the report does not give it.
 Number blocks_x(const Context& c, const Rows& s, Row r) {
   const std::uint32_t told = s.kind == Kind::ops ? c.trace().ops.blocks_x_of(r) : 0;
   return told > 0 ? number(told) : Number();
-}
-
-Number threads(const Context& c, const Rows& s, Row r) {
-  return s.kind == Kind::ops ? number(c.trace().ops.threads[r]) : Number();
 }
 
 // Nothing if the report does not give it.
@@ -192,6 +173,11 @@ Number stream(const Context& c, const Rows& s, Row r) {
 Number device(const Context& c, const Rows& s, Row r) {
   const std::size_t slot = slot_of(c, s, r);
   return slot == no_slot ? Number() : number(c.ordinal(slot));
+}
+
+Number process(const Context& c, const Rows& s, Row r) {
+  const std::uint16_t process = process_of(c, s, r);
+  return process == no_index ? Number() : number(c.trace().processes[process].pid);
 }
 
 Number fault_count(const Context& c, const Rows& s, Row r) {
@@ -232,55 +218,39 @@ Number step_number(const Context& c, const Rows& s, Row r) {
 }  // namespace
 
 const std::array<FieldSpec, field_count> fields{{
-    {"name", "ops, calls, ranges, os_calls, idle",
-     "of a kernel, call or range; of idle time the call that the host was in", name_key, name_text,
-     nullptr},
-    {"class", "ops, calls",
-     "what a kernel computes (`gemm_half`, `softmax`), what a call does (`sync`, `launch`)",
-     class_key, class_text, nullptr},
-    {"kind", "ops", "kernel, copy, set or graph", kind_key, enum_text<OpKind>, nullptr},
-    {"direction", "ops", "of a copy: h2d, d2h, d2d, h2h, p2p; of migrations um_h2d, um_d2h, um_d2d",
-     direction_key, enum_text<CopyKind>, nullptr},
-    {"from", "ops", "the memory that a copy reads: pageable, pinned, device or managed", from_key,
-     enum_text<MemoryKind>, nullptr},
-    {"to", "ops", "the memory that it writes", to_key, enum_text<MemoryKind>, nullptr},
-    {"cause", "ops, idle", "of a migration why it came; of idle time what kept the device waiting",
-     cause_key, cause_text, nullptr},
-    {"thread", "ops, calls, ranges, os_calls, idle",
-     "the host thread; of operations the one that launched them", thread_key, thread_text, nullptr},
-    {"doing", "idle", "what the host did for most of it", doing_key, name_text, nullptr},
-    {"within", "idle", "the program's own range around that", within_key, name_text, nullptr},
-    {"next", "idle", "the kernel that ended it", next_key, name_text, nullptr},
-    {"stretch", "idle", "which rule is responsible for the host time", stretch_key,
-     enum_text<Stretch>, nullptr},
-    {"collective", "ops", "all-reduce, reduce-scatter, all-gather and so on", collective_key,
-     enum_text<CollectiveKind>, nullptr},
-    {"group", "ops", "the process group of a collective", group_key, name_text, nullptr},
-    {"start_ns", "all", "when it began, on the report's time axis", nullptr, nullptr, start_ns},
-    {"end_ns", "all", "when it ended", nullptr, nullptr, end_ns},
-    {"duration_ns", "all", "how long it took", nullptr, nullptr, duration_ns},
-    {"bytes", "ops, ranges", "of a copy or a memset; of a range of NCCL its message", nullptr,
-     nullptr, bytes},
-    {"blocks", "ops", "of a kernel's grid", nullptr, nullptr, blocks},
-    {"blocks_x", "ops", "along the first extent of the grid", nullptr, nullptr, blocks_x},
-    {"threads", "ops", "of a block", nullptr, nullptr, threads},
-    {"registers", "ops", "of a thread", nullptr, nullptr, registers},
-    {"shared_bytes", "ops", "of a block", nullptr, nullptr, shared_bytes},
-    {"stream", "ops", "its number, as CUDA has it", nullptr, nullptr, stream},
-    {"device", "ops, gpu_faults, idle, steps, chains", "its ordinal", nullptr, nullptr, device},
-    {"count", "gpu_faults", "faults in the row", nullptr, nullptr, fault_count},
-    {"number", "steps", "as `--steps` counts", nullptr, nullptr, step_number},
-    {"step", "ops, gpu_faults, idle, steps, chains", "the number of the step in which it began",
-     nullptr, nullptr, step_of_row},
-    {"ranks", "ops", "how many ranks a collective's group has", nullptr, nullptr, ranks},
-    {"message_bytes", "ops",
-     "how much one rank passes to a collective; 0 if the report does not say", nullptr, nullptr,
-     message_bytes},
-    {"meeting", "ops",
-     "a number that all members of a collective or message have, if all are in the report", nullptr,
-     nullptr, meeting},
-    {"op_ns", "chains", "how long the operation takes that it stands for: see selection:ops",
-     nullptr, nullptr, op_ns},
+    {"name", name_key, name_text, nullptr},
+    {"class", class_key, class_text, nullptr},
+    {"kind", key_of_op<&Ops::kind>, enum_text<OpKind>, nullptr},
+    {"direction", key_of_op<&Ops::copy>, enum_text<CopyKind>, nullptr},
+    {"from", key_of_copy<&Ops::source>, enum_text<MemoryKind>, nullptr},
+    {"to", key_of_copy<&Ops::target>, enum_text<MemoryKind>, nullptr},
+    {"cause", cause_key, cause_text, nullptr},
+    {"thread", thread_key, thread_text, nullptr},
+    {"doing", doing_key, name_text, nullptr},
+    {"within", within_key, name_text, nullptr},
+    {"next", next_key, name_text, nullptr},
+    {"stretch", stretch_key, enum_text<Stretch>, nullptr},
+    {"collective", collective_key, enum_text<CollectiveKind>, nullptr},
+    {"group", group_key, name_text, nullptr},
+    {"start_ns", nullptr, nullptr, start_ns},
+    {"end_ns", nullptr, nullptr, end_ns},
+    {"duration_ns", nullptr, nullptr, duration_ns},
+    {"bytes", nullptr, nullptr, bytes},
+    {"blocks", nullptr, nullptr, of_op<&Ops::blocks>},
+    {"blocks_x", nullptr, nullptr, blocks_x},
+    {"threads", nullptr, nullptr, of_op<&Ops::threads>},
+    {"registers", nullptr, nullptr, registers},
+    {"shared_bytes", nullptr, nullptr, shared_bytes},
+    {"stream", nullptr, nullptr, stream},
+    {"device", nullptr, nullptr, device},
+    {"process", nullptr, nullptr, process},
+    {"count", nullptr, nullptr, fault_count},
+    {"number", nullptr, nullptr, step_number},
+    {"step", nullptr, nullptr, step_of_row},
+    {"ranks", nullptr, nullptr, ranks},
+    {"message_bytes", nullptr, nullptr, message_bytes},
+    {"meeting", nullptr, nullptr, meeting},
+    {"op_ns", nullptr, nullptr, op_ns},
 }};
 
 Field field_named(const std::string& name) {

@@ -37,6 +37,7 @@ enum class Field {
   shared_bytes,
   stream,
   device,
+  process,
   count,
   number,
   step,
@@ -54,7 +55,7 @@ constexpr TextKey no_text = std::numeric_limits<TextKey>::max();
 
 /// A field is either a text, for which rows have keys, or a number; the other one is null.
 struct FieldSpec {
-  const char *name, *rows, *doc;                     ///< as in FieldDoc
+  const char* name;
   TextKey (*key)(const Context&, const Rows&, Row);  ///< no_text if the row has none
   std::string (*text)(const Context&, Kind, TextKey);
   std::optional<double> (*number)(const Context&, const Rows&, Row);

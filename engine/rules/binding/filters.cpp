@@ -117,31 +117,21 @@ void phase(const Given& g, Filter& filter) {
 
 // --- Booleans
 
-void in_graph(const Given& g, Filter& filter) {
-  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
-    return (c.trace().ops.in_graph[r] != 0) == want;
-  });
+template <bool (*is)(const Context&, Row)>
+void whether(const Given& g, Filter& filter) {
+  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) { return is(c, r) == want; });
 }
+
+bool in_graph(const Context& c, Row op) { return c.trace().ops.in_graph[op] != 0; }
 
 // Kernels that belong to no library or framework (schemas/kernels.toml).
-void own(const Given& g, Filter& filter) {
-  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
-    const Ops& ops = c.trace().ops;
-    return (ops.kind[r] == OpKind::kernel && c.analysis.names.own[ops.name[r]] != 0) == want;
-  });
+bool own(const Context& c, Row op) {
+  const Ops& ops = c.trace().ops;
+  return ops.kind[op] == OpKind::kernel && c.analysis.names.own[ops.name[op]] != 0;
 }
 
-void inferred(const Given& g, Filter& filter) {
-  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
-    return c.idle_of(r).inferred == want;
-  });
-}
-
-void drained(const Given& g, Filter& filter) {
-  filter.test([want = truth(g)](const Context& c, const Rows&, Row r) {
-    return c.idle_of(r).drained == want;
-  });
-}
+bool inferred(const Context& c, Row idle) { return c.idle_of(idle).inferred; }
+bool drained(const Context& c, Row idle) { return c.idle_of(idle).drained; }
 
 // Page faults on addresses that migrations moved. Rows other than page faults have no address.
 void migrating(const Given& g, Filter& filter) {
@@ -265,10 +255,10 @@ constexpr FilterKey filter_keys[] = {
     {"max_bytes", all_kinds, at_most<value<Field::bytes>>},
     {"min_blocks", all_kinds, at_least<value<Field::blocks>>},
     {"max_blocks", all_kinds, at_most<value<Field::blocks>>},
-    {"in_graph", only(Kind::ops), in_graph},
-    {"own", only(Kind::ops), own},
-    {"inferred", only(Kind::idle), inferred},
-    {"drained", only(Kind::idle), drained},
+    {"in_graph", only(Kind::ops), whether<in_graph>},
+    {"own", only(Kind::ops), whether<own>},
+    {"inferred", only(Kind::idle), whether<inferred>},
+    {"drained", only(Kind::idle), whether<drained>},
     {"migrating", all_kinds, migrating},
     {"after", only(Kind::idle), next_to<&Idle::previous>},
     {"before", only(Kind::idle), next_to<&Idle::next>},

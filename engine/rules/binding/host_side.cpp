@@ -154,68 +154,13 @@ Row forward_of(const Trace& t, std::uint16_t thread, Ns at) {
   return no_row;
 }
 
-std::string percent(Ns part, Ns whole) {
-  return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-// "The launching thread was in 'tokenize (train.py)' in 113 of its 155 samples there, most often at
-// train.py(40)."
-std::string sampled_sentence(const Trace& t, const HostWork::Seen& seen) {
-  if (seen.samples < HostWork::least_samples) return "";
-  const bool in_one = 2 * seen.in_function >= seen.samples || seen.function == seen.module;
-  const bool in_module = !in_one && 2 * seen.in_module >= seen.samples;
-  const std::string_view line = seen.line == 0 ? "" : std::string_view(t.names[seen.line]);
-  return fmt::format(" The launching thread was {}in {}'`{}`' in {} of its {} samples there{}.",
-                     in_one || in_module ? "" : "most often ", in_module ? "code of " : "",
-                     shortened(t.names[in_module ? seen.module : seen.function], 60),
-                     in_module ? seen.in_module : seen.in_function, seen.samples,
-                     line.empty() || in_module
-                         ? ""
-                         : fmt::format(", most often at {}", line.substr(0, line.find(": "))));
-}
-
-// Whether a part of the time deserves a sentence.
+// Whether a part of the time deserves a word.
 bool matters(Ns part, Ns whole) { return whole > 0 && part >= whole / 10; }
-
-std::string lock_sentence(const Trace& t, const HostWork::Seen& seen, Ns total) {
-  if (!matters(seen.lock_ns, total)) return "";
-  return fmt::format(" For {} of that time the launching thread waited for Python's global lock{}.",
-                     percent(seen.lock_ns, total),
-                     seen.holder == no_index
-                         ? ""
-                         : fmt::format(", held by thread '{}'", t.thread_label(seen.holder)));
-}
-
-std::string cpu_sentence(const Trace& t, const HostWork::Seen& seen) {
-  std::string text;
-  if (matters(seen.held_off_ns, seen.scheduled_ns)) {
-    const bool calls_known = t.availability(Source::os_calls).known();
-    text += fmt::format(" For {} of that time the launching thread was off the CPU{}{}.",
-                        percent(seen.held_off_ns, seen.scheduled_ns),
-                        calls_known ? ", outside of any waiting call" : ", preempted or waiting",
-                        2 * seen.taken_ns > seen.held_off_ns
-                            ? ", mostly while other recorded threads used it"
-                            : "");
-  }
-  if (matters(seen.waited_ns, seen.scheduled_ns) && seen.waker != no_index) {
-    text += fmt::format(
-        " For {} of that time the launching thread waited, and '`{}`' was running before most "
-        "waits "
-        "ended.",
-        percent(seen.waited_ns, seen.scheduled_ns), t.thread_label(seen.waker));
-  }
-  return text;
-}
 
 }  // namespace
 
 bool watched(const Trace& trace) {
   return trace.host_samples.size() + trace.cpu_stretches.size() + trace.python_lock.size() > 0;
-}
-
-std::string host_story(const Context& c, const HostWork::Seen& seen, Ns total) {
-  const Trace& t = c.trace();
-  return sampled_sentence(t, seen) + lock_sentence(t, seen, total) + cpu_sentence(t, seen);
 }
 
 std::string host_note(const Context& c, const Idle& idle) {

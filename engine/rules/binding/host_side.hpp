@@ -16,11 +16,6 @@ std::string host_note(const Context& c, const Idle& idle);
 /// Whether the profiler recorded anything about threads in addition to their calls.
 bool watched(const Trace& trace);
 
-/// Sentences, each after a space: in which function the launching thread was sampled most, whether
-/// it waited for Python's lock, was kept off its CPU or waited, and for whom. `total`: the time
-/// that was examined. "" if nothing recorded deserves a sentence.
-std::string host_story(const Context& c, const HostWork::Seen& seen, Ns total);
-
 /// The program line that a thread was at: from its Python frames, its ranges, or the forward
 /// operator whose backward it computes; otherwise that of another thread of the process, since
 /// backward runs on a separate thread while the one that called it waits.

@@ -70,6 +70,16 @@ inline std::uint16_t thread_of(const Context& c, const Rows& s, Row r) {
   }
 }
 
+/// The process that a row belongs to; no_index if it is not known.
+inline std::uint16_t process_of(const Context& c, const Rows& s, Row r) {
+  const Trace& t = c.trace();
+  if (s.kind == Kind::ops) return t.process_of(r);
+  if (const std::size_t slot = slot_of(c, s, r); slot != no_slot)
+    return c.analysis.devices[slot].process;
+  const std::uint16_t thread = thread_of(c, s, r);
+  return thread == no_index ? no_index : t.threads[thread].process;
+}
+
 /// By row, the names of rows of such a kind; null if they have none.
 inline const NameId* names_of(const Context& c, Kind kind) {
   const Trace& t = c.trace();

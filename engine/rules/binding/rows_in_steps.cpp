@@ -82,11 +82,8 @@ RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   gpu_faults = faults_in_steps(a);
 }
 
-// Each of these is completed before it is stored: if that fails half-way, the next caller starts
-// over.
-
 const std::vector<Spans>& RowsInSteps::stalls() const {
-  std::call_once(stalls_found_, [this] {
+  return stalls_.get([this] {
     const Trace& t = analysis_.trace;
     std::vector<std::vector<Span>> of_device(t.devices.size());
     std::vector<Spans> found;
@@ -99,39 +96,35 @@ const std::vector<Spans>& RowsInSteps::stalls() const {
       }
       found.push_back(united(std::move(of_device[d.device])));
     }
-    stalls_.swap(found);
+    return std::make_shared<const std::vector<Spans>>(std::move(found));
   });
-  return stalls_;
 }
 
 const ReadBacks& RowsInSteps::read_backs() const {
-  std::call_once(read_backs_found_, [this] { read_backs_ = find_read_backs(analysis_, ops); });
-  return read_backs_;
+  return read_backs_.get(
+      [this] { return std::make_shared<const ReadBacks>(find_read_backs(analysis_, ops)); });
 }
 
 const CollectiveKinds& RowsInSteps::collectives() const {
-  std::call_once(collectives_made_,
-                 [this] { collectives_ = std::make_unique<const CollectiveKinds>(analysis_); });
-  return *collectives_;
+  return collectives_.get([this] { return std::make_shared<const CollectiveKinds>(analysis_); });
 }
 
 const std::vector<Row>& RowsInSteps::meetings() const {
-  std::call_once(meetings_found_, [this] {
-    if (analysis_.devices.size() < 2) return;
+  return meetings_.get([this] {
     const std::size_t ops = analysis_.trace.ops.size();
-    std::vector<Row> found(ops);
+    std::vector<Row> found(analysis_.devices.size() < 2 ? 0 : ops);
     Row number = 0;
-    for (const Meeting& members : gh::meetings(analysis_, 0, static_cast<Row>(ops))) {
-      ++number;
-      for (const Row op : members) found[op] = number;
-    }
-    meetings_.swap(found);
+    if (!found.empty())
+      for (const Meeting& members : gh::meetings(analysis_, 0, static_cast<Row>(ops))) {
+        ++number;
+        for (const Row op : members) found[op] = number;
+      }
+    return std::make_shared<const std::vector<Row>>(std::move(found));
   });
-  return meetings_;
 }
 
 const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
-  std::call_once(by_stream_found_, [this] {
+  return by_stream_.get([this] {
     const std::vector<DeviceSteps>& devices = analysis_.devices;
     const auto& stream = analysis_.trace.ops.stream;
     std::vector<std::size_t> counts(analysis_.trace.streams.size());
@@ -143,9 +136,8 @@ const std::vector<std::vector<Row>>& RowsInSteps::by_stream() const {
     for (const DeviceSteps& d : devices) {
       for (const Row op : d.ops) found[stream[op]].push_back(op);
     }
-    by_stream_.swap(found);
+    return std::make_shared<const std::vector<std::vector<Row>>>(std::move(found));
   });
-  return by_stream_;
 }
 
 }  // namespace gh

@@ -2,13 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "analysis/analysis.hpp"
 #include "analysis/collectives.hpp"
 #include "analysis/detect/read_backs.hpp"
 #include "analysis/structure/structure.hpp"
+#include "base/lazy.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
@@ -41,20 +41,18 @@ class RowsInSteps {
   /// the first call.
   template <class Find>
   const std::vector<std::uint8_t>& stretches(Find find) const {
-    std::call_once(stretches_found_, [&] { stretches_ = find(); });
-    return stretches_;
+    return stretches_.get(
+        [&] { return std::make_shared<const std::vector<std::uint8_t>>(find()); });
   }
 
  private:
   const Analysis& analysis_;
-  mutable std::once_flag by_stream_found_, stalls_found_, read_backs_found_, stretches_found_,
-      collectives_made_, meetings_found_;
-  mutable std::vector<std::vector<Row>> by_stream_;
-  mutable std::vector<Spans> stalls_;
-  mutable std::vector<Row> meetings_;
-  mutable ReadBacks read_backs_;
-  mutable std::vector<std::uint8_t> stretches_;
-  mutable std::unique_ptr<const CollectiveKinds> collectives_;
+  Lazy<std::vector<std::vector<Row>>> by_stream_;
+  Lazy<std::vector<Spans>> stalls_;
+  Lazy<std::vector<Row>> meetings_;
+  Lazy<ReadBacks> read_backs_;
+  Lazy<std::vector<std::uint8_t>> stretches_;
+  Lazy<CollectiveKinds> collectives_;
 };
 
 }  // namespace gh

@@ -173,9 +173,9 @@ class StretchFinder {
     std::vector<Span> spans(device.steps.size(), Span{0, 0});
     for (const Idle& i : a_.account.devices[slot].idle) {
       if (!makes_code(i)) continue;
-      const std::size_t k = step_at(device, i.span.start);
-      if (k == device.steps.size()) continue;
-      Span& span = spans[k];
+      const Step* step = c_.step_at(slot, i.span.start);
+      if (!step) continue;
+      Span& span = spans[static_cast<std::size_t>(step - device.steps.data())];
       if (span.end == 0) span = i.span;
       span.end = std::max(span.end, i.span.end);
     }
@@ -185,24 +185,14 @@ class StretchFinder {
 
   // The longest part of the steps without compilation: how long a step takes without it.
   Ns longest_without_compiler(std::size_t slot, const Spans& made) const {
-    const DeviceSteps& device = a_.devices[slot];
     if (made.empty()) return 0;
     Ns longest = 0;
     for (const Idle& i : a_.account.devices[slot].idle) {
       if (i.cause != IdleCause::unknown) continue;
-      const std::size_t k = step_at(device, i.span.start);
-      if (k < device.steps.size() && overlap(made, device.steps[k].span) == 0)
-        longest = std::max(longest, i.span.length());
+      const Step* step = c_.step_at(slot, i.span.start);
+      if (step && overlap(made, step->span) == 0) longest = std::max(longest, i.span.length());
     }
     return longest;
-  }
-
-  static std::size_t step_at(const DeviceSteps& device, Ns at) {
-    const auto after = std::partition_point(device.steps.begin(), device.steps.end(),
-                                            [&](const Step& s) { return s.span.start <= at; });
-    if (after == device.steps.begin() || at >= std::prev(after)->span.end)
-      return device.steps.size();
-    return static_cast<std::size_t>(after - device.steps.begin()) - 1;
   }
 
   // --- Python's lock

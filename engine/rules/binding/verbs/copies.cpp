@@ -65,39 +65,6 @@ Uploads uploads_in(const Ops& ops, const DeviceSteps& device, Span step, std::in
   return uploads;
 }
 
-// How long a device has copied to or from the host so far: copies come in order of start.
-struct Copying {
-  Ns until = 0, ns = 0;
-  void add(Span copy) {
-    ns += std::max<Ns>(0, copy.end - std::max(copy.start, until));
-    until = std::max(until, copy.end);
-  }
-  /// From `then` to `start`, if nothing has begun since then: the time without any copy.
-  Ns idle_since(const Copying& then, Ns start) const {
-    return std::max<Ns>(0, start - then.until - (ns - then.ns) + std::max<Ns>(0, until - start));
-  }
-};
-
-// Copies of one size between the host and one device.
-struct Commuters {
-  std::vector<Row> first;       // uploads before the first download
-  std::vector<Row> down, rows;  // downloads not uploaded again yet; result
-  std::size_t downs = 0;        // of the last round
-  std::set<std::uint32_t> up_streams, down_streams;
-  Copying then;  // right after the last of `down`
-  bool going_up = false;
-  std::vector<Ns> gaps;  // one per round
-};
-
-// For a size that a process copies: from which devices, and to which.
-struct Ways {
-  std::set<std::size_t> from, to;
-  std::vector<Row> down;  // not uploaded yet
-  bool mixed() const {
-    return std::any_of(from.begin(), from.end(), [&](std::size_t d) { return to.contains(d); });
-  }
-};
-
 }  // namespace
 
 RoundTrips find_round_trips(const Context& c, std::int64_t least_bytes) {
@@ -134,6 +101,8 @@ RowBits find_streamed_uploads(const Context& c, std::int64_t least_bytes,
   return found;
 }
 
+namespace {
+
 int round_trips(lua_State* lua, const Context& c) {
   RoundTrips found =
       find_round_trips(c, min_bytes(named_arguments(lua, 2, "round_trips", {"min_bytes"})));
@@ -159,97 +128,14 @@ int read_backs(lua_State* lua, const Context& c) {
   return 4;
 }
 
-int residency(lua_State* lua, const Context& c) {
-  // To change a byte, the host reads and writes it: a socket with all its cores moves 100 GB/s.
-  constexpr Ns bytes_a_ns = 50;
-  constexpr std::size_t least_turns = 5;
-  const Ops& ops = c.trace().ops;
-  const std::int64_t least = min_bytes(named_arguments(lua, 2, "residency", {"min_bytes"}));
-  std::vector<Copying> copying(c.analysis.devices.size());
-  std::map<std::pair<std::size_t, std::int64_t>, Commuters> found;  // by device and size
-  c.in_steps.copies.each([&](Row op) {
-    const std::size_t slot = c.slot_of_stream[ops.stream[op]];
-    const bool up = ops.copy[op] == CopyKind::h2d;
-    if (slot == no_slot || (!up && ops.copy[op] != CopyKind::d2h)) return;
-    const Copying before = copying[slot];
-    copying[slot].add(c.trace().span_of(op));
-    if (ops.bytes[op] < least || ops.start[op] == ops.end[op]) return;
-    Commuters& same = found[{slot, ops.bytes[op]}];
-    (up ? same.up_streams : same.down_streams).insert(ops.stream[op]);
-    if (!up) {
-      if (same.going_up) {
-        same.down.clear();
-        same.downs = 0;
-      }
-      ++same.downs;
-      same.going_up = false;
-      same.down.push_back(op);
-      same.then = copying[slot];
-    } else if (!same.down.empty()) {
-      if (!same.going_up) same.gaps.push_back(before.idle_since(same.then, ops.start[op]));
-      same.going_up = true;
-      same.rows.push_back(same.down.back());
-      same.rows.push_back(op);
-      same.down.pop_back();
-    } else if (same.downs == 0) {
-      same.first.push_back(op);
-    }
-  });
-  RowBits untouched(ops.size()), touched(ops.size());
-  Ns longest = 0;
-  for (auto& [key, same] : found) {
-    // Pieces of something larger than the device keeps are copied on several streams in turn.
-    const bool pieces = same.up_streams.size() > 1 || same.down_streams.size() > 1;
-    if (same.gaps.size() < least_turns || pieces) continue;
-    // With a round in each step, steps begin and end within a round: the download before the first
-    // step and the upload after the last are outside of the steps or not recorded.
-    const std::size_t steps = c.analysis.devices[key.first].steps.size();
-    if (steps > 0 && same.gaps.size() + 1 >= steps && !same.going_up) {
-      if (same.first.size() <= same.downs)
-        same.rows.insert(same.rows.end(), same.first.begin(), same.first.end());
-      same.rows.insert(same.rows.end(), same.down.begin(), same.down.end());
-    }
-    const Ns gap = gh::median(std::move(same.gaps));
-    const bool too_short = gap < key.second / bytes_a_ns;
-    if (too_short) longest = std::max(longest, gap);
-    for (const Row op : same.rows) (too_short ? untouched : touched).add(op);
-  }
-  push_rows(lua, {Kind::ops, std::move(untouched).set()});
-  push_rows(lua, {Kind::ops, std::move(touched).set()});
-  push_number(lua, static_cast<double>(longest));
-  return 3;
-}
+constexpr Verb copies_table[] = {
+    {"trace:round_trips", verb<round_trips, Cost{.ops = 64, .copies = 1}>},
+    {"trace:streamed_uploads", verb<streamed_uploads, Cost{.ops = 4}>},
+    {"trace:read_backs", verb<read_backs, Cost{.ops = 4, .calls = 4}>},
+};
 
-int relayed(lua_State* lua, const Context& c) {
-  const Trace& t = c.trace();
-  const Ops& ops = t.ops;
-  const std::int64_t least = min_bytes(named_arguments(lua, 2, "relayed", {"min_bytes"}));
-  std::map<std::pair<std::uint16_t, std::int64_t>, Ways> sizes;  // by process and size
-  const auto ways = [&](Row op) -> Ways* {
-    const bool crosses = ops.copy[op] == CopyKind::h2d || ops.copy[op] == CopyKind::d2h;
-    if (!crosses || ops.bytes[op] < least) return nullptr;
-    return &sizes[{t.process_of(op), ops.bytes[op]}];
-  };
-  c.in_steps.copies.each([&](Row op) {
-    if (Ways* size = ways(op)) {
-      (ops.copy[op] == CopyKind::h2d ? size->to : size->from).insert(t.device_of(op));
-    }
-  });
-  RowBits downloads(ops.size()), uploads(ops.size());
-  c.in_steps.copies.each([&](Row op) {
-    Ways* size = ways(op);
-    if (!size || size->mixed()) return;
-    if (ops.copy[op] == CopyKind::d2h) {
-      size->down.push_back(op);
-    } else if (!size->down.empty() && ops.end[size->down.back()] <= ops.start[op]) {
-      downloads.add(size->down.back());
-      uploads.add(op);
-      size->down.clear();  // older ones went nowhere
-    }
-  });
-  push_rows(lua, {Kind::ops, std::move(downloads).set()});
-  push_rows(lua, {Kind::ops, std::move(uploads).set()});
-  return 2;
-}
+}  // namespace
+
+const Verbs copies_verbs = copies_table;
 
 }  // namespace gh::binding

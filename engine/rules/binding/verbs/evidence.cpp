@@ -146,8 +146,6 @@ Evidence evidence_in(const LuaTable& table) {
   return e;
 }
 
-}  // namespace
-
 int evidence(lua_State* lua, const Context& c, const Rows& asked) {
   const auto with = named_arguments(lua, 2, "evidence", {"most", "note"});
   const std::size_t most =
@@ -160,6 +158,14 @@ int evidence(lua_State* lua, const Context& c, const Rows& asked) {
   }
   return 1;
 }
+
+constexpr Verb evidence_table[] = {
+    {"selection:evidence", verb<evidence, Cost{.rows = 1}>},
+};
+
+}  // namespace
+
+const Verbs evidence_verbs = evidence_table;
 
 }  // namespace binding
 

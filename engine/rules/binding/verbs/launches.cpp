@@ -101,7 +101,6 @@ class Running {
 // Sums up, over time, how much of a device stays empty while a kernel of the selection runs.
 class EmptySms {
  public:
-  // `counted`: the steps, without the time in which the device waits for pages.
   EmptySms(std::int64_t lanes, const Spans& counted) : lanes_(lanes), counted_(counted) {}
   /// What starts at `at`, in order of time.
   void add(Ns at, const Running::Kernel& kernel) {
@@ -122,21 +121,18 @@ class EmptySms {
     count(at);
   }
   void count(Ns until) {
-    if (until > now_ && running_.any_asked() && running_.lanes() < lanes_) {
+    if (running_.any_asked() && running_.lanes() < lanes_) {
       const double share = 1 - static_cast<double>(running_.lanes()) / static_cast<double>(lanes_);
-      empty_ += share * static_cast<double>(counted_.overlap({now_, until}));
+      empty_ += share * static_cast<double>(counted_.overlap({now_, std::max(now_, until)}));
     }
     now_ = std::max(now_, until);
   }
-
   std::int64_t lanes_;
   SpanCursor<Span> counted_;
   Ns now_ = 0;
   Running running_;
   double empty_ = 0;
 };
-
-}  // namespace
 
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'launch_shapes' needs a selection of operations");
@@ -174,13 +170,15 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
     throw Error("'empty_sm_ns' needs selections of operations");
   const Trace& t = c.trace();
   const RowBits wanted(asked.rows, t.ops.size()), filling(full.rows, t.ops.size());
-  TimeSets counted;
+  std::vector<Spans> counted;  // the steps, without the time in which the device waits for pages
+  for (std::size_t slot = 0; slot < c.analysis.devices.size(); ++slot)
+    counted.push_back(
+        difference(c.analysis.account.devices[slot].window, c.in_steps.stalls()[slot]));
   std::vector<EmptySms> sums;
   std::vector<std::int64_t> lanes;
   for (std::size_t slot = 0; slot < c.analysis.devices.size(); ++slot) {
     const Device& device = t.devices[c.analysis.devices[slot].device];
     lanes.push_back(std::int64_t{device.sm_count} * lanes_of_an_sm);
-    counted[slot] = difference(c.analysis.account.devices[slot].window, c.in_steps.stalls()[slot]);
     sums.emplace_back(lanes.back(), counted[slot]);
   }
   c.in_steps.ops.each([&](Row op) {
@@ -197,5 +195,14 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
   push_number(lua, sum);
   return 1;
 }
+
+constexpr Verb launches_table[] = {
+    {"selection:launch_shapes", verb<launch_shapes, Cost{.rows = 1}>},
+    {"selection:empty_sm_ns", verb<empty_sm_ns, Cost{.ops = 1, .gpu_faults = 1}>},
+};
+
+}  // namespace
+
+const Verbs launches_verbs = launches_table;
 
 }  // namespace gh::binding

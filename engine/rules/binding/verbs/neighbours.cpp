@@ -11,6 +11,20 @@
 namespace gh::binding {
 namespace {
 
+// Chains or runs, all operations in them, and of each its edges or its longest operation.
+struct Found {
+  explicit Found(std::size_t ops) : inner(ops), notable(ops) {}
+  int push(lua_State* lua) && {
+    const std::size_t count = chains->size();
+    push_rows(lua, {Kind::chains, RowSet::all(count), std::move(chains)});
+    push_rows(lua, {Kind::ops, std::move(inner).set()});
+    push_rows(lua, {Kind::ops, std::move(notable).set()});
+    return 3;
+  }
+  std::shared_ptr<Chains> chains = std::make_shared<Chains>();
+  RowBits inner, notable;
+};
+
 // --- Chains
 
 constexpr std::size_t most_required = 16;
@@ -70,14 +84,9 @@ bool holds_all_required(const ChainQuestion& q, const std::vector<Row>& chain) {
   });
 }
 
-struct FoundChains {
-  std::shared_ptr<Chains> chains = std::make_shared<Chains>();
-  RowBits inner, edges;  // operations of all of them
-};
-
 // The chains on one stream. No operation is in two.
 void find_chains(const ChainQuestion& q, const Trace& t, const std::vector<Row>& ops,
-                 FoundChains& found) {
+                 Found& found) {
   Side before, after;
   std::vector<Row> chain;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -91,23 +100,18 @@ void find_chains(const ChainQuestion& q, const Trace& t, const std::vector<Row>&
     chain.insert(chain.end(), after.passed.begin(), after.passed.end());
     if (!holds_all_required(q, chain)) continue;
     for (const Row op : chain) found.inner.add(op);
-    for (const Row op : before.edges) found.edges.add(op);
-    for (const Row op : after.edges) found.edges.add(op);
+    for (const Row op : before.edges) found.notable.add(op);
+    for (const Row op : after.edges) found.notable.add(op);
     found.chains->push_back({{t.ops.start[chain.front()], t.ops.end[chain.back()]}, ops[i]});
   }
 }
 
 // --- Runs
 
-struct FoundRuns {
-  std::shared_ptr<Chains> runs = std::make_shared<Chains>();
-  RowBits inner, longest;  // operations of all runs, and the longest one of each
-};
-
-void add_run(const Trace& t, const std::vector<Row>& run, FoundRuns& found) {
-  found.runs->push_back({{t.ops.start[run.front()], t.ops.end[run.back()]}, run.front()});
+void add_run(const Trace& t, const std::vector<Row>& run, Found& found) {
+  found.chains->push_back({{t.ops.start[run.front()], t.ops.end[run.back()]}, run.front()});
   for (const Row op : run) found.inner.add(op);
-  found.longest.add(*std::max_element(run.begin(), run.end(), [&](Row a, Row b) {
+  found.notable.add(*std::max_element(run.begin(), run.end(), [&](Row a, Row b) {
     return t.span_of(a).length() < t.span_of(b).length();
   }));
 }
@@ -191,17 +195,6 @@ void each_sequence(const Context& c, const RowBits& of, std::size_t length, Foun
   }
 }
 
-// Returns three results: chains or runs, and two selections of operations.
-int push_found(lua_State* lua, std::shared_ptr<const Chains> chains, RowSet first, RowSet second) {
-  const std::size_t count = chains->size();
-  push_rows(lua, {Kind::chains, RowSet::all(count), std::move(chains)});
-  push_rows(lua, {Kind::ops, std::move(first)});
-  push_rows(lua, {Kind::ops, std::move(second)});
-  return 3;
-}
-
-}  // namespace
-
 int chains(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
   const std::size_t all = t.ops.size();
@@ -217,14 +210,11 @@ int chains(lua_State* lua, const Context& c) {
                                asked.count("most", 14, 1000),
                                asked.count("edges", 1, 1000),
                                required_selections(asked, all)};
-  if (centre->rows.empty()) {
-    for (const Kind kind : {Kind::chains, Kind::ops, Kind::ops}) push_rows(lua, {kind, {}});
-    return 3;
-  }
+  Found found(all);
+  if (centre->rows.empty()) return std::move(found).push(lua);
   charge(lua, all / 2);  // walking the streams
-  FoundChains found{.inner = RowBits(all), .edges = RowBits(all)};
   for (const std::vector<Row>& ops : c.in_steps.by_stream()) find_chains(question, t, ops, found);
-  return push_found(lua, found.chains, std::move(found.inner).set(), std::move(found.edges).set());
+  return std::move(found).push(lua);
 }
 
 int runs(lua_State* lua, const Context& c) {
@@ -235,7 +225,7 @@ int runs(lua_State* lua, const Context& c) {
   if (!of) throw Error("runs needs 'of', a selection of operations");
   const std::size_t least = std::max<std::size_t>(1, asked.count("least", 3, boundless));
   const RowBits wanted(of->rows, t.ops.size());
-  FoundRuns found{.inner = RowBits(t.ops.size()), .longest = RowBits(t.ops.size())};
+  Found found(t.ops.size());
   std::vector<Row> run;  // the current run
   const auto finish = [&] {
     if (run.size() >= least) add_run(t, run, found);
@@ -251,7 +241,7 @@ int runs(lua_State* lua, const Context& c) {
     }
     finish();
   }
-  return push_found(lua, found.runs, std::move(found.inner).set(), std::move(found.longest).set());
+  return std::move(found).push(lua);
 }
 
 int repeated(lua_State* lua, const Context& c) {
@@ -305,5 +295,16 @@ int beside(lua_State* lua, const Context& c, const Rows& asked, const Rows& othe
   push_rows(lua, {Kind::ops, std::move(found).set()});
   return 1;
 }
+
+constexpr Verb neighbours_table[] = {
+    {"trace:chains", verb<chains, Cost{.ops = 16}>},
+    {"trace:runs", verb<runs, Cost{.ops = 2}>},
+    {"trace:repeated", verb<repeated, Cost{.ops = 2}>},
+    {"selection:beside", verb<beside, Cost{.ops = 2}>},
+};
+
+}  // namespace
+
+const Verbs neighbours_verbs = neighbours_table;
 
 }  // namespace gh::binding

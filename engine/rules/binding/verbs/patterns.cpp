@@ -199,8 +199,8 @@ class KeyFields {
     for (const Field field : fields_)  // whose first use looks at all operations
       if (field == Field::meeting) charge(lua, context(lua).trace().ops.size());
   }
-  // Nothing for a row without a value of one of them, which is like no other. Devices and streams
-  // are compared themselves, since those of several ranks may have the same numbers.
+  // Nothing for a row without a value of one of them, which is like no other. Devices, streams
+  // and processes are compared themselves, since those of several ranks may have the same numbers.
   std::optional<RowKey> of(const Context& c, const Rows& s, Row r) const {
     RowKey key{};
     for (std::size_t i = 0; i < fields_.size(); ++i) {
@@ -212,9 +212,10 @@ class KeyFields {
       } else {
         const std::optional<double> number = number_field(c, s, r, field);
         if (!number) return std::nullopt;
-        key[i] = field == Field::device   ? slot_of(c, s, r)
-                 : field == Field::stream ? c.trace().ops.stream[r]
-                                          : std::bit_cast<std::uint64_t>(*number);
+        key[i] = field == Field::device    ? slot_of(c, s, r)
+                 : field == Field::process ? process_of(c, s, r)
+                 : field == Field::stream  ? c.trace().ops.stream[r]
+                                           : std::bit_cast<std::uint64_t>(*number);
       }
     }
     return key;
@@ -254,31 +255,37 @@ std::optional<std::size_t> marks_before(const Context& c, const std::vector<std:
 
 // --- Each row
 
-// A column of the rows that `keep` hands to its test: a field, or the time of a selection in the
-// row's own.
+// A column of the rows that `keep` hands to its test: a field, the time of a selection in the row's
+// own, or a number for each combination of values of several fields.
 struct Column {
   std::string name;
-  std::optional<Field> field;
-  TimeSets other;
+  std::optional<Field> field = {};
+  TimeSets other = {};
+  std::optional<KeyFields> fields = {};
+  ByKey<std::size_t> numbers = {};  // from 1, in order of first occurrence
 };
 
-std::vector<Column> columns_at(lua_State* lua, int index, const Context& c) {
+std::vector<Column> columns_at(lua_State* lua, int index, const Context& c, const Rows& asked) {
   constexpr std::size_t most_columns = 16;
   const LuaTable given(lua, index, "the columns of 'keep'");
   std::vector<Column> columns;
   given.each(
       [&](int at) {
         const Field field = checked_field(lua, at);
-        columns.push_back({spec_of(field).name, field, {}});
+        columns.push_back({spec_of(field).name, field});
       },
       most_columns);
   for (const std::string& name : given.names(LuaTable::Positions::left_out)) {
     if (columns.size() == most_columns)
       throw Error(fmt::format("'keep' takes at most {} columns", most_columns));
-    given.push(name.c_str());
-    const Rows& other = selection_at(lua, -1, fmt::format("column '{}'", name));
-    charge(lua, other.rows.size());
-    columns.push_back({name, std::nullopt, time_of(c, other)});
+    if (given.push(name.c_str()) == LUA_TTABLE) {
+      columns.push_back(
+          {.name = name, .fields = KeyFields(lua, lua_gettop(lua), asked.rows.size())});
+    } else {
+      const Rows& other = selection_at(lua, -1, fmt::format("column '{}'", name));
+      charge(lua, other.rows.size());
+      columns.push_back({.name = name, .other = time_of(c, other)});
+    }
     lua_pop(lua, 1);
   }
   return columns;
@@ -286,11 +293,16 @@ std::vector<Column> columns_at(lua_State* lua, int index, const Context& c) {
 
 // The row as a table of its columns.
 void push_columns(lua_State* lua, const Context& c, const Rows& s, Row r,
-                  const std::vector<Column>& columns) {
+                  std::vector<Column>& columns) {
   lua_createtable(lua, 0, static_cast<int>(columns.size()));
-  for (const Column& column : columns) {
+  for (Column& column : columns) {
     const char* name = column.name.c_str();
-    if (!column.field) {
+    if (column.fields) {
+      const auto key = column.fields->of(c, s, r);
+      if (!key) continue;
+      const auto known = column.numbers.try_emplace(*key, column.numbers.size() + 1).first;
+      set_integer(lua, name, static_cast<std::int64_t>(known->second));
+    } else if (!column.field) {
       const Spans& set = set_for(column.other, slot_of(c, s, r));
       set_number(lua, name, static_cast<double>(overlap(set, span_of(c, s, r))));
     } else if (const auto number = number_field(c, s, r, *column.field)) {
@@ -300,8 +312,6 @@ void push_columns(lua_State* lua, const Context& c, const Rows& s, Row r,
     }
   }
 }
-
-}  // namespace
 
 int match(lua_State* lua, const Context& c) {
   const LuaTable asked(lua, 2, "the argument of 'match'");
@@ -445,7 +455,7 @@ int ops_of(lua_State* lua, const Context& c, const Rows& asked) {
 }
 
 int keep(lua_State* lua, const Context& c, const Rows& asked) {
-  const std::vector<Column> columns = columns_at(lua, 2, c);
+  std::vector<Column> columns = columns_at(lua, 2, c, asked);
   luaL_checktype(lua, 3, LUA_TFUNCTION);
   const auto passes = [&](Row r) {
     charge(lua, 8 + 8 * columns.size());
@@ -459,5 +469,21 @@ int keep(lua_State* lua, const Context& c, const Rows& asked) {
   push_rows(lua, {asked.kind, asked.rows.where(passes), asked.chains});
   return 1;
 }
+
+constexpr Verb patterns_table[] = {
+    {"trace:match", verb<match, Cost{.ops = 2}>},
+    {"selection:alike", verb<alike>},
+    {"selection:pair", verb<pair>},
+    {"selection:phases", verb<phases, Cost{.rows = 1}>},
+    {"selection:gaps", verb<gaps>},
+    {"selection:ahead_of", verb<ahead_of>},
+    {"selection:last", verb<last>},
+    {"selection:ops", verb<ops_of, Cost{.rows = 4, .ops = 64}>},
+    {"selection:keep", verb<keep>},
+};
+
+}  // namespace
+
+const Verbs patterns_verbs = patterns_table;
 
 }  // namespace gh::binding

@@ -1,5 +1,5 @@
-// The matrix products that operations compute, and the shapes of operators, if ranges contain those
-// of their operands.
+// The ranges or operators in which operations were launched, and the matrix products that these
+// compute, if ranges contain the shapes of operands.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,9 +13,9 @@ namespace gh::binding {
 namespace {
 
 constexpr std::size_t most_products = 1000;
-constexpr std::size_t most_shaped = 1000;  // operators of different shapes
 
-using Products = std::map<NameId, Product>;  // by name of the range
+// By name of the range; empty if none names a product.
+using Products = std::vector<std::optional<Product>>;
 
 Products products_of_ranges(const Trace& t) {
   Products found;
@@ -23,32 +23,25 @@ Products products_of_ranges(const Trace& t) {
   for (const NameId name : t.ranges.name) {
     if (seen[name]) continue;
     seen[name] = true;
-    if (const auto product = product_of_range(t.names[name])) found.emplace(name, *product);
+    const auto product = product_of_range(t.names[name]);
+    if (product && found.empty()) found.resize(t.names.size());
+    if (product) found[name] = product;
   }
   return found;
 }
 
-// The innermost product range or operator in which each operation was launched: its row of
-// Trace::ranges, or no_row.
-std::vector<Row> ranges_of_products(const Trace& t, const std::vector<Row>& ops,
-                                    const Products& products) {
-  std::map<std::uint16_t, std::vector<Row>> by_thread;
-  for (Row r = 0; r < t.ranges.size(); ++r) {
-    if (products.contains(t.ranges.name[r])) by_thread[t.ranges.thread[r]].push_back(r);
-  }
-  std::vector<Row> found(ops.size(), no_row);
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const Row call = t.ops.call[ops[i]];
-    if (call == no_row) continue;
-    const std::vector<Row>& ranges = by_thread[t.calls.thread[call]];
-    const Ns at = t.calls.start[call];
-    const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) {
-      return moment < t.ranges.start[r];
-    });
-    // Products contain no other products: only the last one to begin can still be open.
-    if (after != ranges.begin() && t.ranges.end[*(after - 1)] >= at) found[i] = *(after - 1);
-  }
-  return found;
+// Calls take(operation, range) for each of the operations that was launched in a range for which
+// is_one(range) holds, with the innermost of these.
+template <class IsOne, class Take>
+void each_in_range(const Context& c, const Rows& ops, IsOne is_one, Take take) {
+  const Trace& t = c.trace();
+  const Nesting& ranges = c.analysis.structure().ranges();
+  ops.rows.each([&](Row op) {
+    const Row call = t.ops.call[op];
+    if (call == no_row) return;
+    const Row range = ranges.first_open(t.calls.thread[call], t.calls.start[call], is_one);
+    if (range != no_row) take(op, range);
+  });
 }
 
 // Operations that compute one product in one precision.
@@ -68,16 +61,15 @@ int element_bytes(KernelClass c) {
 // The one with the longest summed time first; the order is total.
 std::vector<ProductOps> by_product(const Context& c, const Rows& asked, const Products& products) {
   const Trace& t = c.trace();
-  const std::vector<Row> ops = asked.rows.list(), ranges = ranges_of_products(t, ops, products);
   std::map<std::pair<NameId, int>, ProductOps> groups;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (ranges[i] == no_row) continue;
-    const NameId name = t.ranges.name[ranges[i]];
-    const int bytes = element_bytes(c.analysis.class_of(ops[i]));
+  const auto is_product = [&](Row range) { return products[t.ranges.name[range]].has_value(); };
+  each_in_range(c, asked, is_product, [&](Row op, Row range) {
+    const NameId name = t.ranges.name[range];
+    const int bytes = element_bytes(c.analysis.class_of(op));
     const auto [it, added] = groups.try_emplace({name, bytes}, ProductOps{name, bytes, 0, {}});
-    it->second.ns += t.span_of(ops[i]).length();
-    it->second.rows.push_back(ops[i]);
-  }
+    it->second.ns += t.span_of(op).length();
+    it->second.rows.push_back(op);
+  });
   std::vector<ProductOps> order;
   for (auto& [key, group] : groups) order.push_back(std::move(group));
   using Key = std::tuple<Ns, const std::string&, int>;
@@ -103,68 +95,6 @@ void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(ops.rows))});
 }
 
-// Ranges of one name that contains shapes.
-struct ShapedRanges {
-  NameId name;
-  Ns ns = 0;
-  std::size_t count = 0;
-};
-
-// Those with the longest summed time first; the order is total.
-std::vector<ShapedRanges> shaped_ranges(const Context& c, const Rows& asked) {
-  const Trace& t = c.trace();
-  std::map<NameId, ShapedRanges> by_name;
-  asked.rows.each([&](Row r) {
-    const NameId name = t.ranges.name[r];
-    ShapedRanges& of_name = by_name.try_emplace(name, ShapedRanges{name}).first->second;
-    of_name.ns += span_of(c, asked, r).length();
-    ++of_name.count;
-  });
-  std::vector<ShapedRanges> order;
-  for (const auto& [name, ranges] : by_name) {
-    if (t.names[name].find(", sizes = [") != std::string::npos) order.push_back(ranges);
-  }
-  std::sort(order.begin(), order.end(), [&](const ShapedRanges& a, const ShapedRanges& b) {
-    return std::pair<Ns, const std::string&>(-a.ns, t.names[a.name]) <
-           std::pair<Ns, const std::string&>(-b.ns, t.names[b.name]);
-  });
-  order.resize(std::min(order.size(), most_shaped));
-  return order;
-}
-
-// Pushes a list of lists of numbers.
-void push_shapes(lua_State* lua, const std::vector<std::vector<double>>& shapes) {
-  NewList list(lua);
-  for (const std::vector<double>& shape : shapes) {
-    NewList extents(lua);
-    for (const double extent : shape) {
-      push_number(lua, extent);
-      extents.append();
-    }
-    list.append();
-  }
-}
-
-}  // namespace
-
-int shapes(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ranges) throw Error("'shapes' needs a selection of ranges");
-  const Trace& t = c.trace();
-  NewList list(lua);
-  for (const ShapedRanges& of_name : shaped_ranges(c, asked)) {
-    const std::string& name = t.names[of_name.name];
-    charge(lua, name.size());
-    lua_newtable(lua);
-    set_text(lua, "name", name.substr(0, name.find(", sizes = [")));
-    set_number(lua, "count", static_cast<double>(of_name.count));
-    set_number(lua, "sum_ns", static_cast<double>(of_name.ns));
-    push_shapes(lua, shapes_of_range(name));
-    lua_setfield(lua, -2, "sizes");
-    list.append();
-  }
-  return 1;
-}
-
 int products(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'products' needs a selection of operations");
   const Products products = products_of_ranges(c.trace());
@@ -173,10 +103,63 @@ int products(lua_State* lua, const Context& c, const Rows& asked) {
   order.resize(std::min(order.size(), most_products));
   NewList list(lua);
   for (ProductOps& ops : order) {
-    push_product(lua, products.at(ops.name), ops);
+    push_product(lua, *products[ops.name], ops);
     list.append();
   }
   return 1;
 }
+
+struct OperatorSum {
+  std::size_t count = 0;
+  Ns ns = 0;
+};
+
+// Ranges that last about as long as a step or longer say nothing about what launched an operation.
+std::map<NameId, OperatorSum> sums_by_operator(const Context& c, const Rows& asked) {
+  constexpr double most_of_a_step = 0.8;
+  const Trace& t = c.trace();
+  const Ns longest =
+      static_cast<Ns>(most_of_a_step * static_cast<double>(c.analysis.total_ns()) /
+                      static_cast<double>(std::max<std::int64_t>(1, c.analysis.step_count())));
+  std::map<NameId, OperatorSum> sums;
+  const auto is_short = [&](Row r) { return t.ranges.end[r] - t.ranges.start[r] <= longest; };
+  each_in_range(c, asked, is_short, [&](Row op, Row range) {
+    OperatorSum& sum = sums[t.ranges.name[range]];
+    ++sum.count;
+    sum.ns += t.span_of(op).length();
+  });
+  return sums;
+}
+
+int operators(lua_State* lua, const Context& c, const Rows& asked) {
+  constexpr std::size_t most_operators = 20;
+  if (asked.kind != Kind::ops) throw Error("'operators' needs a selection of operations");
+  const Trace& t = c.trace();
+  std::vector<std::pair<NameId, OperatorSum>> order;
+  for (const auto& [name, sum] : sums_by_operator(c, asked)) order.emplace_back(name, sum);
+  std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    if (a.second.ns != b.second.ns) return a.second.ns > b.second.ns;
+    return t.names[a.first] < t.names[b.first];
+  });
+  order.resize(std::min(order.size(), most_operators));
+  NewList list(lua);
+  for (const auto& [name, sum] : order) {
+    lua_newtable(lua);
+    set_text(lua, "name", t.names[name]);
+    set_number(lua, "count", static_cast<double>(sum.count));
+    set_number(lua, "sum_ns", static_cast<double>(sum.ns));
+    list.append();
+  }
+  return 1;
+}
+
+constexpr Verb products_table[] = {
+    {"selection:operators", verb<operators, Cost{.rows = 1, .ranges = 4}>},
+    {"selection:products", verb<products, Cost{.rows = 1, .ranges = 4}>},
+};
+
+}  // namespace
+
+const Verbs products_verbs = products_table;
 
 }  // namespace gh::binding

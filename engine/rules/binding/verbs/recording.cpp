@@ -15,6 +15,7 @@
 #include "rules/texts_by_kind.hpp"
 
 namespace gh::binding {
+namespace {
 
 int fact(lua_State* lua, const Context& c) {
   const FactValue& v = c.facts.value(checked_text(lua, 2));
@@ -175,5 +176,24 @@ int asked(lua_State* lua, const Context& c) {
   lua_pushboolean(lua, alone || c.others->asked.contains(checked_text(lua, 2)));
   return 1;
 }
+
+constexpr Verb recording_table[] = {
+    {"trace:fact", verb<fact>},
+    {"trace:total_ns", verb<total_ns>},
+    {"trace:available", verb<available>},
+    {"trace:threads", verb<thread_count>},
+    {"trace:diagnostics", verb<diagnostics>},
+    {"trace:problems", verb<problems>},
+    {"trace:is", verb<is_kind>},
+    {"trace:words", verb<words>},
+    {"trace:failed_calls", verb<failed_calls>},
+    {"trace:environment", verb<environment>},
+    {"trace:found", verb<found>},
+    {"trace:asked", verb<asked>},
+};
+
+}  // namespace
+
+const Verbs recording_verbs = recording_table;
 
 }  // namespace gh::binding

@@ -36,12 +36,10 @@ bool is_of_host(Kind kind) {
 using Owner = std::pair<std::uint16_t, std::size_t>;
 
 std::optional<Owner> owner_of(const Context& c, const Rows& s, Row r, bool by_device) {
-  const Trace& t = c.trace();
-  if (s.kind == Kind::ops && !by_device) return Owner{t.process_of(r), no_slot};
-  if (is_of_host(s.kind)) return Owner{t.threads[thread_of(c, s, r)].process, no_slot};
-  const std::size_t slot = slot_of(c, s, r);
-  if (slot == no_slot) return std::nullopt;
-  return Owner{c.analysis.devices[slot].process, by_device ? slot : no_slot};
+  const std::size_t slot = by_device ? slot_of(c, s, r) : no_slot;
+  if (by_device && slot == no_slot) return std::nullopt;
+  const std::uint16_t process = by_device ? c.analysis.devices[slot].process : process_of(c, s, r);
+  return process == no_index ? std::nullopt : std::optional(Owner{process, slot});
 }
 
 // Spans of one owner, asked whether one of them lies within another.
@@ -106,8 +104,6 @@ RowSet holding(const Context& c, const Rows& asked, const Rows& other) {
   });
 }
 
-}  // namespace
-
 int ops(lua_State* lua, const Context& c) { return select(lua, c, Kind::ops, c.in_steps.ops); }
 int calls(lua_State* lua, const Context& c) {
   return select(lua, c, Kind::calls, c.in_steps.calls);
@@ -128,35 +124,6 @@ int steps(lua_State* lua, const Context& c) {
 
 int where(lua_State* lua, const Context& c, const Rows& asked) {
   push_rows(lua, to_filter(lua, 2, asked.kind).of(c, asked));
-  return 1;
-}
-
-int first_of_steps(lua_State* lua, const Context& c, const Rows& asked) {
-  if (asked.kind != Kind::ops) throw Error("'first_of_steps' needs a selection of operations");
-  const double share = luaL_checknumber(lua, 2);
-  if (!(share >= 0 && share <= 1)) throw Error("the share must be between 0 and 1");
-  const Trace& t = c.trace();
-  // By slot and step: the rows, which come in order of time.
-  std::vector<std::vector<std::vector<Row>>> in_steps;
-  for (const DeviceSteps& device : c.analysis.devices) in_steps.emplace_back(device.steps.size());
-  asked.rows.each([&](Row op) {
-    const std::size_t slot = slot_of(c, asked, op);
-    if (slot == no_slot) return;
-    const std::vector<Step>& steps = c.analysis.devices[slot].steps;
-    const auto after = std::partition_point(
-        steps.begin(), steps.end(), [&](const Step& s) { return s.span.start <= t.ops.start[op]; });
-    const auto before = static_cast<std::size_t>(after - steps.begin());
-    if (before > 0) in_steps[slot][before - 1].push_back(op);
-  });
-  RowBits first(t.ops.size());
-  for (const auto& steps : in_steps) {
-    for (const std::vector<Row>& rows : steps) {
-      const auto most =
-          static_cast<std::size_t>(std::llround(share * static_cast<double>(rows.size())));
-      for (std::size_t i = 0; i < most; ++i) first.add(rows[i]);
-    }
-  }
-  push_rows(lua, {Kind::ops, std::move(first).set()});
   return 1;
 }
 
@@ -200,5 +167,26 @@ int minus(lua_State* lua, const Context&, const Rows& asked, const Rows& other) 
   push_rows(lua, {asked.kind, asked.rows.minus(other.rows), asked.chains});
   return 1;
 }
+
+constexpr Verb select_table[] = {
+    {"trace:ops", verb<ops>},
+    {"trace:calls", verb<calls>},
+    {"trace:ranges", verb<ranges>},
+    {"trace:os_calls", verb<os_calls>},
+    {"trace:gpu_faults", verb<gpu_faults>},
+    {"trace:idle", verb<idle>},
+    {"trace:steps", verb<steps>},
+    {"selection:where", verb<where, Cost{.rows = 4}>},
+    {"selection:calls", verb<calls_of, Cost{.rows = 4, .calls = 64}>},
+    {"selection:containing", verb<containing, Cost{.rows = 1}>},
+    {"selection:without", verb<without, Cost{.rows = 1}>},
+    {"selection:at", verb<at, Cost{.rows = 64}>},
+    {"selection:plus", verb<plus, Cost{.rows = 1}>},
+    {"selection:minus", verb<minus, Cost{.rows = 1}>},
+};
+
+}  // namespace
+
+const Verbs select_verbs = select_table;
 
 }  // namespace gh::binding

@@ -23,8 +23,6 @@ std::vector<Ns> starts_of_work(const Context& c) {
   return starts;
 }
 
-}  // namespace
-
 int union_ns(lua_State* lua, const Context& c, const Rows& asked) {
   push_number(lua, total_time(c, asked));
   return 1;
@@ -73,8 +71,6 @@ int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& oth
   return 1;
 }
 
-namespace {
-
 // In how many quarters of the work the rows begin.
 std::ptrdiff_t quarters_of(const Context& c, const Rows& asked) {
   constexpr double least = 0.1;  // of all their time; less does not count
@@ -92,8 +88,6 @@ std::ptrdiff_t quarters_of(const Context& c, const Rows& asked) {
   });
 }
 
-}  // namespace
-
 int quarters(lua_State* lua, const Context& c, const Rows& asked) {
   lua_pushinteger(lua, quarters_of(c, asked));
   return 1;
@@ -103,5 +97,20 @@ int throughout(lua_State* lua, const Context& c, const Rows& asked) {
   lua_pushboolean(lua, quarters_of(c, asked) >= 3);
   return 1;
 }
+
+constexpr Verb times_table[] = {
+    {"selection:union_ns", verb<union_ns, Cost{.rows = 1}>},
+    {"selection:recorded_ns", verb<recorded_ns, Cost{.rows = 1}>},
+    {"selection:own_ns", verb<own_ns, Cost{.rows = 1, .gpu_faults = 1}>},
+    {"selection:overlap_ns", verb<overlap_ns, Cost{.rows = 1}>},
+    {"selection:exposed_ns", verb<exposed_ns, Cost{.rows = 1}>},
+    {"selection:exposed", verb<exposed, Cost{.rows = 1}>},
+    {"selection:quarters", verb<quarters, Cost{.rows = 1, .ops = 1}>},
+    {"selection:throughout", verb<throughout, Cost{.rows = 1, .ops = 1}>},
+};
+
+}  // namespace
+
+const Verbs times_verbs = times_table;
 
 }  // namespace gh::binding

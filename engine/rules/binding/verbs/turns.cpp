@@ -5,6 +5,7 @@
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
+namespace {
 
 int late_devices(lua_State* lua, const Context& c) {
   if (c.analysis.devices.size() > 1) charge(lua, c.trace().ops.size() / 2);
@@ -52,5 +53,15 @@ int devices_in_turn(lua_State* lua, const Context& c) {
   }
   return 1;
 }
+
+constexpr Verb turns_table[] = {
+    {"trace:late_devices", verb<late_devices>},
+    {"trace:stream_turns", verb<stream_turns, Cost{.ops = 1}>},
+    {"trace:devices_in_turn", verb<devices_in_turn, Cost{.ops = 2}>},
+};
+
+}  // namespace
+
+const Verbs turns_verbs = turns_table;
 
 }  // namespace gh::binding

@@ -91,8 +91,6 @@ void push_row(lua_State* lua, const Context& c, const Rows& s, Row r) {
   }
 }
 
-}  // namespace
-
 int count(lua_State* lua, const Context&, const Rows& asked) {
   lua_pushinteger(lua, static_cast<lua_Integer>(asked.rows.size()));
   return 1;
@@ -122,37 +120,6 @@ int median(lua_State* lua, const Context& c, const Rows& asked) {
     values.push_back(static_cast<Ns>(number_field(c, asked, r, field).value_or(0)));
   });
   push_number(lua, static_cast<double>(gh::median(std::move(values))));
-  return 1;
-}
-
-int growth(lua_State* lua, const Context& c, const Rows& asked) {
-  constexpr std::size_t most_pieces = 32, least_rows_a_piece = 4;
-  const Field field = checked_field(lua, 2);
-  const std::size_t pieces = std::min(most_pieces, asked.rows.size() / least_rows_a_piece);
-  if (pieces * least_rows_a_piece < most_pieces) {
-    lua_pushnil(lua);
-    return 1;
-  }
-  std::vector<std::vector<Ns>> values(pieces);
-  std::size_t at = 0;
-  asked.rows.each([&](Row r) {
-    values[at++ * pieces / asked.rows.size()].push_back(
-        static_cast<Ns>(number_field(c, asked, r, field).value_or(0)));
-  });
-  std::vector<Ns> medians;
-  for (std::vector<Ns>& piece : values) medians.push_back(gh::median(std::move(piece)));
-  std::size_t rises = 0, changes = 0;
-  for (std::size_t i = 1; i < pieces; ++i) {
-    rises += medians[i] > medians[i - 1];
-    changes += medians[i] != medians[i - 1];
-  }
-  // Slow growth leaves adjacent medians equal, due to the clock's resolution; a single change is no
-  // growth.
-  changes = std::max(changes, pieces / 2);
-  lua_newtable(lua);
-  set_number(lua, "rising", static_cast<double>(rises) / static_cast<double>(changes));
-  set_number(lua, "first", static_cast<double>(medians.front()));
-  set_number(lua, "last", static_cast<double>(medians.back()));
   return 1;
 }
 
@@ -199,5 +166,17 @@ int top(lua_State* lua, const Context& c, const Rows& asked) {
   }
   return 1;
 }
+
+constexpr Verb values_table[] = {
+    {"selection:count", verb<count>},
+    {"selection:sum", verb<sum, Cost{.rows = 4}>},
+    {"selection:median", verb<median, Cost{.rows = 1}>},
+    {"selection:group", verb<group, Cost{.rows = 1}>},
+    {"selection:top", verb<top, Cost{.rows = 1}>},
+};
+
+}  // namespace
+
+const Verbs values_verbs = values_table;
 
 }  // namespace gh::binding
