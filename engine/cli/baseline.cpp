@@ -65,10 +65,7 @@ Command add_baseline(CommandLine& line) {
       .option("REPORT", o->reports,
               "Reports of one program on one kind of GPU, or folders with them")
       .required();
-  command.option("-o,--output", o->output.outputs, "The baseline, a JSON file")
-      .type("FILE")
-      .required()
-      .repeatable();
+  command.option("-o,--output FILE...", o->output.outputs, "The baseline, a JSON file").required();
   o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return baseline(*o); }};

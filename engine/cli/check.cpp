@@ -171,12 +171,10 @@ Command add_check(CommandLine& line) {
   o->output.style.add_amount(command);
   o->rule.add(command);
   o->report.add(command);
-  command
-      .option(
-          "--fail-on", o->fail_on,
-          "Exit with 1 if a finding is at least this severe: error, warning or note. Exceptions of "
-          "the gate do not count here")
-      .type("SEVERITY");
+  command.option(
+      "--fail-on SEVERITY", o->fail_on,
+      "Exit with 1 if a finding is at least this severe: error, warning or note. Exceptions of "
+      "the gate do not count here");
   return {command, [o] { return check(*o); }};
 }
 

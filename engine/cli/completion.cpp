@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "base/templates.hpp"
 #include "cli/cli.hpp"
 #include "cli/description.hpp"
 #include "cli/output.hpp"
@@ -68,46 +69,12 @@ std::string bash_case(const Description& c) {
       c.name, fmt::join(options, " "), values, bash_value(c.value()));
 }
 
-std::string completion_of_bash(const Description& top, const std::vector<Description>& commands,
-                               const std::vector<Rule>& rules) {
+Marks marks_of_bash(const Description& top, const std::vector<Description>& commands) {
   std::string cases, own_options;
   for (const Description& c : commands) cases += bash_case(c);
   for (const Argument& a : top.options)
     for (const std::string& name : a.names) own_options += " " + name;
-  return fmt::format(R"(# Completions of gh-advise for bash.
-_gh_advise() {{
-  local commands='{0}' ids='{1}' selectable='{2}'
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command=check options kind words
-  # bash splits --option=value at the sign.
-  if [[ $current == = ]]; then current=''; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD-2]}}; fi
-  if (( COMP_CWORD > 1 )) && [[ " $commands " == *" ${{COMP_WORDS[1]}} "* ]]; then command=${{COMP_WORDS[1]}}; fi
-  case $command in
-{3}  esac
-  if (( COMP_CWORD == 1 )); then options+='{4}'; fi
-  COMPREPLY=()
-  if [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
-    return
-  fi
-  case $kind in
-    words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
-    list)  # separated by commas
-      local before=''
-      if [[ $current == *,* ]]; then before=${{current%,*}},; fi
-      mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "${{current##*,}}") ;;
-    files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-    folders) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-  esac
-  if (( COMP_CWORD == 1 )); then
-    local -a named
-    mapfile -t named < <(compgen -W "$commands" -- "$current")
-    COMPREPLY=("${{named[@]}}" "${{COMPREPLY[@]}}")
-  fi
-}}
-complete -F _gh_advise gh-advise
-)",
-                     fmt::join(names_of(commands), " "), names_of(rules, false),
-                     names_of(rules, true), cases, own_options);
+  return {{"cases", cases}, {"options", own_options}};
 }
 
 // A description, in which a few characters would separate.
@@ -149,37 +116,13 @@ std::string zsh_arguments(const Description& c) {
   return out;
 }
 
-std::string completion_of_zsh(const Description& top, const std::vector<Description>& commands,
-                              const std::vector<Rule>& rules) {
+Marks marks_of_zsh(const Description& top, const std::vector<Description>& commands) {
   std::string described, cases;
   for (const Description& c : commands) {
     described += "    " + quoted(c.name + ":" + zsh_text(c.doc, ":\\")) + "\n";
     cases += fmt::format("    {})\n      _arguments{} ;;\n", c.name, zsh_arguments(c));
   }
-  return fmt::format(R"(#compdef gh-advise
-# Completions of gh-advise for zsh.
-_gh-advise_rule() {{ compadd -- {0} }}
-_gh-advise_rules() {{ _values -s , rule {1} }}
-_gh-advise() {{
-  local -a commands=(
-{2}  )
-  if (( CURRENT == 2 )); then
-    _describe command commands
-    _arguments{3}
-  fi
-  local command=check
-  if (( ${{commands[(I)${{words[2]}}:*]}} )); then
-    command=${{words[2]}}
-    shift words
-    (( CURRENT-- ))
-  fi
-  case $command in
-{4}  esac
-}}
-if [ "${{funcstack[1]}}" = _gh-advise ]; then _gh-advise "$@"; else compdef _gh-advise gh-advise; fi
-)",
-                     names_of(rules, false), names_of(rules, true), described, zsh_arguments(top),
-                     cases);
+  return {{"described", described}, {"options", zsh_arguments(top)}, {"cases", cases}};
 }
 
 std::string fish_text(const std::string& s) {
@@ -218,16 +161,8 @@ std::string fish_arguments(const Description& c, const std::string& where) {
   return out;
 }
 
-std::string completion_of_fish(const Description& top, const std::vector<Description>& commands,
-                               const std::vector<Rule>& rules) {
-  std::string out = fmt::format(R"(# Completions of gh-advise for fish.
-set -l commands {}
-set -g __gh_advise_rules {}
-set -g __gh_advise_selectable {}
-complete -c gh-advise -f
-)",
-                                fmt::join(names_of(commands), " "), names_of(rules, false),
-                                names_of(rules, true));
+Marks marks_of_fish(const Description& top, const std::vector<Description>& commands) {
+  std::string out;
   out += fish_arguments(top, "__fish_use_subcommand");
   for (const Description& c : commands) {
     // Without a command what follows is that of `check`.
@@ -239,7 +174,7 @@ complete -c gh-advise -f
                        fish_text(c.doc));
     out += fish_arguments(c, where);
   }
-  return out;
+  return {{"completions", out}};
 }
 
 // What the shell has to source to complete commands, options, their values, the ids of `rules`,
@@ -248,9 +183,13 @@ std::string completion(const CommandLine& line, const std::string& shell,
                        const std::vector<Rule>& rules) {
   const Description top = describe(line);
   const std::vector<Description> commands = describe_commands(line);
-  if (shell == "bash") return completion_of_bash(top, commands, rules);
-  if (shell == "zsh") return completion_of_zsh(top, commands, rules);
-  return completion_of_fish(top, commands, rules);
+  Marks marks = shell == "bash"  ? marks_of_bash(top, commands)
+                : shell == "zsh" ? marks_of_zsh(top, commands)
+                                 : marks_of_fish(top, commands);
+  marks["commands"] = fmt::format("{}", fmt::join(names_of(commands), " "));
+  marks["ids"] = names_of(rules, false);
+  marks["selectable"] = names_of(rules, true);
+  return filled("completion." + shell, marks);
 }
 
 }  // namespace

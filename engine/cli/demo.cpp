@@ -49,7 +49,7 @@ int demo(const DemoCommand& o) {
 Command add_demo(CommandLine& line) {
   Parser command(line, "demo", "Advise on a report that is inside the program");
   const auto o = std::make_shared<DemoCommand>();
-  command.option("--save", o->save, "Write the report to this file instead").type("FILE");
+  command.option("--save FILE", o->save, "Write the report to this file instead");
   o->style.add_color(command);
   o->style.add_amount(command);
   return {command, [o] { return demo(*o); }};

@@ -57,16 +57,12 @@ Command add_digest(CommandLine& line) {
   command.option("REPORT", o->reports, "The report of a rank, or of all ranks of a node")
       .required()
       .exactly(1);
-  command.option("-o,--output", o->output.outputs, "The digest")
-      .type("FILE")
-      .required()
-      .repeatable();
-  command
-      .option("--first-rank", o->first_rank,
-              "The rank of the report's first process, if neither the report nor its name (rank7) "
-              "says it")
-      .type("N");
-  command.option("--node", o->node, "The name of the machine (default: the report's)").type("NAME");
+  command.option("-o,--output FILE...", o->output.outputs, "The digest").required();
+  command.option(
+      "--first-rank N", o->first_rank,
+      "The rank of the report's first process, if neither the report nor its name (rank7) "
+      "says it");
+  command.option("--node NAME", o->node, "The name of the machine (default: the report's)");
   o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return digest(*o); }};

@@ -42,7 +42,7 @@ Command add_docs(CommandLine& line) {
       line, "docs",
       "Write the documentation of rules, facts, the rule API, configuration and formats");
   const auto o = std::make_shared<DocsCommand>();
-  command.option("--out", o->folder, "The folder to write to").required().type("DIR");
+  command.option("--out DIR", o->folder, "The folder to write to").required();
   o->rule.add_sources(command);
   return {command, [o] { return docs(*o); }};
 }

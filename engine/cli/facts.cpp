@@ -50,13 +50,10 @@ Command add_facts(CommandLine& line) {
   Parser command(line, "facts", "Print the facts of a report, with units");
   const auto o = std::make_shared<FactsCommand>();
   command.option("REPORT", o->reports, "A report, or a folder with one").required().exactly(1);
-  command
-      .option("--only", o->only,
-              "Only these facts: names, their beginnings up to a dot (account.idle), or patterns "
-              "with * and ?")
-      .separated_by(',')
-      .type("FACT")
-      .repeatable();
+  command.option(
+      "--only FACT,...", o->only,
+      "Only these facts: names, their beginnings up to a dot (account.idle), or patterns "
+      "with * and ?");
   o->output.add(command, format_names(facts_formats));
   o->rule.add_sources(command);
   o->report.add(command);

@@ -118,15 +118,12 @@ Command add_fleet(CommandLine& line) {
       .required();
   o->output.add(command, format_names(fleet_formats));
   o->rule.add(command);
-  command
-      .option("--fail-on", o->fail_on,
-              "Exit with 1 if a finding is at least this severe: error, warning or note")
-      .type("SEVERITY");
-  command
-      .option("--work", o->work,
-              "The working folder of `gh-advise slurm`; the result then lists the reports that it "
-              "could not digest")
-      .type("DIR");
+  command.option("--fail-on SEVERITY", o->fail_on,
+                 "Exit with 1 if a finding is at least this severe: error, warning or note");
+  command.option(
+      "--work DIR", o->work,
+      "The working folder of `gh-advise slurm`; the result then lists the reports that it "
+      "could not digest");
   return {command, [o] { return fleet(*o); }};
 }
 

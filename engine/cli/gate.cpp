@@ -230,34 +230,25 @@ Command add_gate(CommandLine& line) {
       "Compare with a baseline: exit 0 if it passes, 1 if it regressed, 2 if it cannot tell");
   const auto o = std::make_shared<GateCommand>();
   command.option("REPORT", o->reports, "Captures of the change, or folders with them").required();
-  command
-      .option("--baseline", o->baselines,
-              "A file that `gh-advise baseline` wrote, or a report. Required; may be given several "
-              "times")
-      .type("FILE")
-      .repeatable();
+  command.option(
+      "--baseline FILE...", o->baselines,
+      "A file that `gh-advise baseline` wrote, or a report. Required; may be given several "
+      "times");
   o->output.add(command, format_names(gate_formats));
   o->rule.add(command);
   o->report.add(command);
-  command
-      .option("--fail-on", o->fail_on,
-              "Fail for new findings and broken budgets of this severity or above: error, warning "
-              "(default) or note")
-      .type("SEVERITY");
-  command
-      .option("--accept", o->accept,
-              "Write an exception into the configuration: [[accept]] for a rule, a finding's "
-              "fingerprint or a budget's fact. `check` still shows its advice")
-      .separated_by(',')
-      .type("ID")
-      .repeatable();
+  command.option(
+      "--fail-on SEVERITY", o->fail_on,
+      "Fail for new findings and broken budgets of this severity or above: error, warning "
+      "(default) or note");
+  command.option("--accept ID,...", o->accept,
+                 "Write an exception into the configuration: [[accept]] for a rule, a finding's "
+                 "fingerprint or a budget's fact. `check` still shows its advice");
   command.flag("--accept-settings", o->accept_settings,
                "Judge by the present rules and settings, if they differ from the baseline's");
-  command.option("--reason", o->reason, "Why --accept accepts it").type("TEXT");
-  command
-      .option("--until", o->until,
-              "The last day of the exception, as in 2026-12-31; without it, it has no end")
-      .type("DATE");
+  command.option("--reason TEXT", o->reason, "Why --accept accepts it");
+  command.option("--until DATE", o->until,
+                 "The last day of the exception, as in 2026-12-31; without it, it has no end");
   return {command, [o] { return gate(*o); }};
 }
 

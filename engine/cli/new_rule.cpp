@@ -71,9 +71,8 @@ Command add_new_rule(CommandLine& line) {
   Parser command(line, "new-rule", "Write a new rule and its test, for you to edit");
   const auto o = std::make_shared<NewRuleCommand>();
   command.option("NAME", o->name, "CATEGORY/ID, as in comm/tiny-collectives").required();
-  command
-      .option("--in", o->folder, "Your folder of rules (default: my-rules); made if it is missing")
-      .type("DIR");
+  command.option("--in DIR", o->folder,
+                 "Your folder of rules (default: my-rules); made if it is missing");
   return {command, [o] { return new_rule(*o); }};
 }
 

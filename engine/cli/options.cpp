@@ -36,76 +36,58 @@ Ns measured_duration(const std::string& value) {
 }  // namespace
 
 void RuleOptions::add_sources(Parser& command) {
-  command.option("--rules", directories, "A folder with more rules; may be given several times")
-      .type("DIR")
-      .repeatable();
-  command
-      .option(
-          "--config", config,
-          "The configuration (default: the nearest gh-advise.toml in this folder or above); none "
-          "uses no configuration")
-      .type("FILE");
+  command.option("--rules DIR...", directories,
+                 "A folder with more rules; may be given several times");
+  command.option(
+      "--config FILE", config,
+      "The configuration (default: the nearest gh-advise.toml in this folder or above); none "
+      "uses no configuration");
 }
 
 void RuleOptions::add(Parser& command) {
-  command.option("--select", select, "Only these rules: ids or categories, separated by commas")
-      .separated_by(',')
-      .type("RULE")
-      .repeatable();
-  command.option("--ignore", ignore, "All rules but these: ids or categories, separated by commas")
-      .separated_by(',')
-      .type("RULE")
-      .repeatable();
+  command.option("--select RULE,...", select,
+                 "Only these rules: ids or categories, separated by commas");
+  command.option("--ignore RULE,...", ignore,
+                 "All rules but these: ids or categories, separated by commas");
   add_sources(command);
 }
 
 void add_timeout(Parser& command, std::int64_t& seconds) {
   command
-      .option("--timeout", seconds,
+      .option("--timeout SECONDS", seconds,
               "Stop reading a report after this many seconds of processor time (default: 60, plus "
               "300 per GiB; most reports take a few)")
-      .type("SECONDS")
       .between(1, 1'000'000);
 }
 
 void ReportOptions::add(Parser& command) {
-  command.option("--steps", steps, "Only these steps (tokens, iterations), by number, as in 10:20")
-      .type("FIRST:LAST");
-  command
-      .option("--range", range,
-              "Only GPU work that was launched inside NVTX ranges of this name (* and ? allowed)")
-      .type("NAME");
-  command
-      .option("--unit", unit,
-              "What to call a step: token, micro-batch, layer, epoch, ... (default: the outermost "
-              "loop that matters for speed)")
-      .type("NAME");
-  command
-      .option(
-          "--measured-step", measured_step,
-          "The time of a step without the profiler, as your log has it: 16.5ms. It corrects for "
-          "the profiler's overhead. With several reports, give REPORT=16.5ms for each")
-      .type("TIME")
-      .repeatable();
+  command.option("--steps FIRST:LAST", steps,
+                 "Only these steps (tokens, iterations), by number, as in 10:20");
+  command.option(
+      "--range NAME", range,
+      "Only GPU work that was launched inside NVTX ranges of this name (* and ? allowed)");
+  command.option(
+      "--unit NAME", unit,
+      "What to call a step: token, micro-batch, layer, epoch, ... (default: the outermost "
+      "loop that matters for speed)");
+  command.option(
+      "--measured-step TIME...", measured_step,
+      "The time of a step without the profiler, as your log has it: 16.5ms. It corrects for "
+      "the profiler's overhead. With several reports, give REPORT=16.5ms for each");
   command.option("--device", device, "Only this GPU");
   command.option("--rank", rank, "Only this process, numbered from 0 in the order of GPUs");
+  command.option("--nsys PATH", nsys,
+                 "The nsys program that exports .nsys-rep files (default: nsys on the PATH)");
   command
-      .option("--nsys", nsys,
-              "The nsys program that exports .nsys-rep files (default: nsys on the PATH)")
-      .type("PATH");
-  command
-      .option("--threads", threads,
+      .option("--threads N", threads,
               "The number of threads (default: one a processor); results do not depend on it")
-      .type("N")
       .between(1, 1024);
   add_timeout(command, timeout);
   command.flag("--profile", profile,
                "Print the time and memory that gh-advise itself took, to standard error");
-  command
-      .option("--dcgm", dcgm,
-              "DCGM's samples from the same time: the output of `dcgmi dmon -e "
-              "1002,1003,1004,1005,100,155,164`, or the metrics of dcgm-exporter")
-      .type("FILE");
+  command.option("--dcgm FILE", dcgm,
+                 "DCGM's samples from the same time: the output of `dcgmi dmon -e "
+                 "1002,1003,1004,1005,100,155,164`, or the metrics of dcgm-exporter");
 }
 
 std::vector<std::string> ReportOptions::inputs(std::vector<std::string> reports) const {

@@ -173,14 +173,11 @@ TextStyle StyleOptions::style(bool to_terminal) const {
 void OutputOptions::add(Parser& command, const std::vector<std::string>& formats) {
   command.option("--format", format, "The format of standard output (default: text)")
       .one_of(formats);
-  command
-      .option(
-          "--output", outputs,
-          fmt::format("Write to a file, in the format of its ending ({}); {}", endings_of(formats),
-                      "FORMAT=FILE names the format and does not replace standard output. May "
-                      "be given several times"))
-      .type("[FORMAT=]FILE")
-      .repeatable();
+  command.option(
+      "--output [FORMAT=]FILE...", outputs,
+      fmt::format("Write to a file, in the format of its ending ({}); {}", endings_of(formats),
+                  "FORMAT=FILE names the format and does not replace standard output. May "
+                  "be given several times"));
   style.add_color(command);
 }
 

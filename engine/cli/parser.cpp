@@ -72,6 +72,13 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
   throw Error(fmt::format("{}; {}", what, help));
 }
 
+// Takes an ending off, if it is there.
+bool cut_off(std::string& text, std::string_view ending) {
+  if (!text.ends_with(ending)) return false;
+  text.resize(text.size() - ending.size());
+  return true;
+}
+
 }  // namespace
 
 CommandLine::CommandLine() : app_(std::make_unique<CLI::App>()) {
@@ -143,9 +150,6 @@ std::string CommandLine::help(const std::string& command) const {
 
 Option Option::required() { return Option(option_->required()); }
 Option Option::exactly(int values) { return Option(option_->expected(values)); }
-Option Option::type(const std::string& name) { return Option(option_->type_name(name)); }
-Option Option::repeatable() { return Option(option_->allow_extra_args(false)); }
-Option Option::separated_by(char separator) { return Option(option_->delimiter(separator)); }
 Option Option::one_of(const std::vector<std::string>& words) {
   return Option(option_->transform(CLI::IsMember(words)));
 }
@@ -157,18 +161,25 @@ Parser::Parser(CommandLine& line, const std::string& name, const std::string& he
     : line_(line), command_(line.app().add_subcommand(name, help)) {}
 
 template <class Value>
-Option Parser::option(const std::string& names, Value& value, const std::string& help) {
-  return Option(command_->add_option(names, value, help));
+Option Parser::option(const std::string& spec, Value& value, const std::string& help) {
+  const std::size_t space = spec.find(' ');
+  CLI::Option* option = command_->add_option(spec.substr(0, space), value, help);
+  if (space == std::string::npos) return Option(option);
+  std::string type = spec.substr(space + 1);
+  const bool several = cut_off(type, "...");
+  if (several) option->allow_extra_args(false);
+  if (several && cut_off(type, ",")) option->delimiter(',');
+  return Option(option->type_name(type));
 }
-using OptionNames = const std::string&;
-template Option Parser::option(OptionNames, std::string&, OptionNames);
-template Option Parser::option(OptionNames, std::vector<std::string>&, OptionNames);
-template Option Parser::option(OptionNames, std::optional<std::string>&, OptionNames);
-template Option Parser::option(OptionNames, std::optional<int>&, OptionNames);
-template Option Parser::option(OptionNames, std::optional<std::int64_t>&, OptionNames);
-template Option Parser::option(OptionNames, std::int64_t&, OptionNames);
-template Option Parser::option(OptionNames, int&, OptionNames);
-template Option Parser::option(OptionNames, unsigned&, OptionNames);
+using Text = const std::string&;
+template Option Parser::option(Text, std::string&, Text);
+template Option Parser::option(Text, std::vector<std::string>&, Text);
+template Option Parser::option(Text, std::optional<std::string>&, Text);
+template Option Parser::option(Text, std::optional<int>&, Text);
+template Option Parser::option(Text, std::optional<std::int64_t>&, Text);
+template Option Parser::option(Text, std::int64_t&, Text);
+template Option Parser::option(Text, int&, Text);
+template Option Parser::option(Text, unsigned&, Text);
 
 void Parser::program(std::vector<std::string>& words, const std::string& help) {
   command_->add_option("PROGRAM", words, help);

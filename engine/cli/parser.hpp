@@ -22,9 +22,6 @@ class Option {
 
   Option required();
   Option exactly(int values);                            ///< not more and not fewer
-  Option type(const std::string& name);                  ///< what help calls the value: "FILE"
-  Option repeatable();                                   ///< one value each time it is given
-  Option separated_by(char separator);                   ///< several values in one word
   Option one_of(const std::vector<std::string>& words);  ///< nothing else is taken
   Option between(int least, int most);
 
@@ -63,10 +60,12 @@ class Parser {
  public:
   Parser(CommandLine& line, const std::string& name, const std::string& help);
 
-  /// An option ("--select", "-o,--output") or an argument ("REPORT"), and where its value goes.
-  /// For texts, numbers, and lists and optional ones of them: parser.cpp says which.
+  /// An option ("--config FILE", "-o,--output FILE") or an argument ("REPORT"), and where its value
+  /// goes. "--rules DIR..." may be given several times, "--select RULE,..." also with several
+  /// values in one word. For texts, numbers, and lists and optional ones of them: parser.cpp says
+  /// which.
   template <class Value>
-  Option option(const std::string& names, Value& value, const std::string& help);
+  Option option(const std::string& spec, Value& value, const std::string& help);
   /// A program to run, with its arguments: all words after --, as they are.
   void program(std::vector<std::string>& words, const std::string& help);
   void flag(const std::string& name, bool& value, const std::string& help);

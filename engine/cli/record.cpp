@@ -191,37 +191,32 @@ Command add_record(CommandLine& line) {
       "The program and its arguments, after --: -- python train.py, -- torchrun "
       "--nproc-per-node 2 train.py, -- srun -n 4 python train.py, -- ./solver. It needs no "
       "change");
-  command
-      .option("-o,--output", o->output,
-              "The recording's name without ending (default: the program's, with a number if that "
-              "exists)")
-      .type("NAME");
+  command.option(
+      "-o,--output NAME", o->output,
+      "The recording's name without ending (default: the program's, with a number if that "
+      "exists)");
   command.flag("--force", o->force, "Replace a recording of this name");
   command
-      .option("--units", o->units,
+      .option("--units N", o->units,
               "How many units to record: training steps, or requests or batches of inference "
               "(default: 10)")
-      .type("N")
       .between(1, 10'000);
-  command
-      .option("--delay", o->delay,
-              "How many units pass first (default: until they take equally long); or a time, as in "
-              "30s: then the program is recorded from that time on, and no unit is looked for")
-      .type("N|TIME");
-  command.option("--length", o->length, "How long to record by time (default: 5s)").type("TIME");
+  command.option(
+      "--delay N|TIME", o->delay,
+      "How many units pass first (default: until they take equally long); or a time, as in "
+      "30s: then the program is recorded from that time on, and no unit is looked for");
+  command.option("--length TIME", o->length, "How long to record by time (default: 5s)");
   command.flag("--once", o->once,
                "Start the program once, and time it while nsys is attached, which slows launches "
                "down (default: with nsys it is recorded, ended, started again without nsys and "
                "timed)");
   command.flag("--stop", o->stop,
                "End the program once it is recorded and timed (default: it goes on to its end)");
-  command.option("--limit", o->limit, "End a program that takes longer than this (default: none)")
-      .type("TIME");
-  command
-      .option("--ranks", o->ranks,
-              "Of a program that srun or mpirun starts: record these ranks only, as in 0,4-7 "
-              "(default: all)")
-      .type("RANKS");
+  command.option("--limit TIME", o->limit,
+                 "End a program that takes longer than this (default: none)");
+  command.option("--ranks RANKS", o->ranks,
+                 "Of a program that srun or mpirun starts: record these ranks only, as in 0,4-7 "
+                 "(default: all)");
   command.flag("--metrics", o->metrics,
                "Record how busy SMs, tensor cores and memory are; needs permission to read GPU "
                "counters");
@@ -229,11 +224,9 @@ Command add_record(CommandLine& line) {
   command.flag("--memory", o->memory, "Record allocations");
   command.flag("--layers", o->layers,
                "Record modules and operators, for gh-advise layers; slows the host down");
-  command
-      .option("--nsys", o->nsys,
-              "The nsys program (default: on the PATH, or where CUDA, Nsight Systems or Nsight "
-              "Compute put it)")
-      .type("PATH");
+  command.option("--nsys PATH", o->nsys,
+                 "The nsys program (default: on the PATH, or where CUDA, Nsight Systems or Nsight "
+                 "Compute put it)");
   command.flag("--keep-nsys-rep", o->keep,
                "Also keep nsys's own report, which holds the program's environment");
   o->style.add_color(command);

@@ -75,8 +75,7 @@ Command add_scrub(CommandLine& line) {
               "A report of Nsight Systems (.sqlite) or a PyTorch profiler trace")
       .required()
       .exactly(1);
-  command.option("-o,--output", o->outputs, "The copy; compressed if it ends in .gz")
-      .type("FILE")
+  command.option("-o,--output FILE", o->outputs, "The copy; compressed if it ends in .gz")
       .required()
       .exactly(1);
   add_timeout(command, o->timeout);

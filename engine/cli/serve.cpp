@@ -231,11 +231,9 @@ Command add_serve(CommandLine& line) {
   command.option("REPORT", o->reports,
                  "A report, or those of the ranks of one job, whose page to serve; without it, the "
                  "page that reads the reports that are dropped on it");
-  command.option("--port", o->port, "Listen on this port (default: any that is free)")
-      .type("N")
+  command.option("--port N", o->port, "Listen on this port (default: any that is free)")
       .between(1, 65535);
-  command.option("--page", o->page, "The file browser.html, if it is not beside the program")
-      .type("FILE");
+  command.option("--page FILE", o->page, "The file browser.html, if it is not beside the program");
   command.flag("--no-open", o->no_open, "Only print the address, and start no browser");
   o->rule.add(command);
   o->options.add(command);

@@ -124,30 +124,22 @@ int slurm(const SlurmCommand& o) {
 }
 
 void add_job_options(Parser& command, SlurmCommand& o) {
-  command.option("--partition", o.partition, "The partition, as for sbatch").type("NAME");
+  command.option("--partition NAME", o.partition, "The partition, as for sbatch");
   command
-      .option("--ntasks", o.tasks,
+      .option("--ntasks N", o.tasks,
               "The number of array tasks for the reports (default: one a report, if the cluster "
               "allows that)")
-      .type("N")
       .between(1, 1'000'000'000);
-  command
-      .option("--sbatch", o.sbatch,
-              "Another option for sbatch, as in --sbatch=--mem=8G; may be given several times")
-      .type("OPTION")
-      .repeatable();
-  command
-      .option("--container", o.container,
-              "Run gh-advise from this image, with Apptainer or Singularity")
-      .type("IMAGE");
-  command
-      .option(
-          "--program", o.program,
-          "The path of gh-advise on the nodes (default: this program; in a container, gh-advise on "
-          "the PATH)")
-      .type("PATH");
-  command.option("--nsys", o.nsys, "The nsys program that exports .nsys-rep files on the nodes")
-      .type("PATH");
+  command.option("--sbatch OPTION...", o.sbatch,
+                 "Another option for sbatch, as in --sbatch=--mem=8G; may be given several times");
+  command.option("--container IMAGE", o.container,
+                 "Run gh-advise from this image, with Apptainer or Singularity");
+  command.option(
+      "--program PATH", o.program,
+      "The path of gh-advise on the nodes (default: this program; in a container, gh-advise on "
+      "the PATH)");
+  command.option("--nsys PATH", o.nsys,
+                 "The nsys program that exports .nsys-rep files on the nodes");
 }
 
 }  // namespace
@@ -163,10 +155,9 @@ Command add_slurm(CommandLine& line) {
           "A folder with the reports of a job's ranks, on a shared file system. Reports that have "
           "a digest are not digested again")
       .required();
-  command
-      .option("--work", o->work,
-              "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)")
-      .type("DIR");
+  command.option(
+      "--work DIR", o->work,
+      "The folder for scripts, digests, logs and the result (default: gh-advise/ in DIR)");
   add_job_options(command, *o);
   command.flag("--dry-run", o->dry_run,
                "Print the scripts and the sbatch commands; write and submit nothing");

@@ -85,25 +85,20 @@ Command add_tables(Parser command, bool is_top) {
               "first ran them")
       .one_of(sort_names());
   if (is_top)
-    command
-        .option("--only", o->only,
-                "Only these tables: kernels, copies, calls, ranges, operators; with another --by "
-                "than name, work or calls")
-        .separated_by(',')
-        .type("TABLE")
-        .repeatable();
+    command.option(
+        "--only TABLE,...", o->only,
+        "Only these tables: kernels, copies, calls, ranges, operators; with another --by "
+        "than name, work or calls");
   command.flag("--each,--numbered", o->each,
                "Keep the numbers in names: rows for layer 3 and layer 4, equal ones too, not one");
   command
-      .option("--depth", o->depth, "How deep to go, by module: 1 shows only the outermost layers")
-      .type("N")
+      .option("--depth N", o->depth, "How deep to go, by module: 1 shows only the outermost layers")
       .between(1, 1000);
   command
-      .option("--most", o->most,
+      .option("--most N", o->most,
               is_top ? "The most rows of a table (default: 10 in text, otherwise all)"
                      : "The most rows (default: in text those above 0.2 % of the time, otherwise "
                        "all)")
-      .type("N")
       .between(1, 1'000'000'000);
   o->output.add(command, format_names(o->formats()));
   o->rule.add_sources(command);

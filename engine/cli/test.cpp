@@ -30,13 +30,12 @@ Command add_test(CommandLine& line) {
   Parser command(line, "test", "Run the tests of the rules in a folder");
   const auto o = std::make_shared<TestCommand>();
   command.option("DIR", o->folder, "A folder with rules and their *.test.lua").required();
-  command.option("--filter", o->filter, "Only cases or rules with this name (* and ? allowed)")
-      .type("NAME");
+  command.option("--filter NAME", o->filter,
+                 "Only cases or rules with this name (* and ? allowed)");
   command.flag("--update", o->update, "Rewrite the snapshots that cases expect");
-  command
-      .option("--fixtures", o->fixtures,
-              "The folder of the reports that cases name (default: fixtures/ next to the program)")
-      .type("DIR");
+  command.option(
+      "--fixtures DIR", o->fixtures,
+      "The folder of the reports that cases name (default: fixtures/ next to the program)");
   return {command, [o] { return test(*o); }};
 }
 

@@ -196,39 +196,24 @@ Command add_try(CommandLine& line) {
   command.program(o->program,
                   "The program and its arguments, after --: -- python train.py. Each run ends once "
                   "enough of its steps are timed");
-  command
-      .option("--fix", o->fixes,
-              fmt::format("Only these fixes (default: all that do not ask): {}", names_of_fixes()))
-      .separated_by(',')
-      .type("FIX")
-      .repeatable();
-  command
-      .option("--allow", o->allow,
-              "Also these, which may change results by more than rounding: tf32, compile")
-      .separated_by(',')
-      .type("FIX")
-      .repeatable();
-  command
-      .option("--report", o->report,
-              "A recording of the program, which says what to expect (default: one is made after "
-              "the runs)")
-      .type("REPORT");
+  command.option(
+      "--fix FIX,...", o->fixes,
+      fmt::format("Only these fixes (default: all that do not ask): {}", names_of_fixes()));
+  command.option("--allow FIX,...", o->allow,
+                 "Also these, which may change results by more than rounding: tf32, compile");
+  command.option(
+      "--report REPORT", o->report,
+      "A recording of the program, which says what to expect (default: one is made after "
+      "the runs)");
   command.flag("--no-recording", o->no_recording, "Record nothing, and predict nothing");
-  command.option("--rounds", o->rounds, "How often each is run (default: 2)")
-      .type("N")
-      .between(1, 100);
-  command
-      .option("--delay", o->delay,
-              "How many units pass before any is timed (default: until they take equally long)")
-      .type("N");
-  command.option("--limit", o->limit, "End a run that takes longer than this (default: none)")
-      .type("TIME");
-  command
-      .option("--ledger", o->ledger,
-              "Append what was predicted and measured to this file (default: "
-              "gh-advise.ledger.jsonl); none for no file")
-      .type("FILE");
-  command.option("--nsys", o->nsys, "The nsys program, as for `gh-advise record`").type("PATH");
+  command.option("--rounds N", o->rounds, "How often each is run (default: 2)").between(1, 100);
+  command.option("--delay N", o->delay,
+                 "How many units pass before any is timed (default: until they take equally long)");
+  command.option("--limit TIME", o->limit, "End a run that takes longer than this (default: none)");
+  command.option("--ledger FILE", o->ledger,
+                 "Append what was predicted and measured to this file (default: "
+                 "gh-advise.ledger.jsonl); none for no file");
+  command.option("--nsys PATH", o->nsys, "The nsys program, as for `gh-advise record`");
   command.option("--format", o->format, "text or json (default: text)").one_of({"text", "json"});
   o->style.add_color(command);
   o->rule.add(command);

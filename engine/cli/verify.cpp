@@ -205,17 +205,11 @@ Command add_verify(CommandLine& line) {
               "if it was missed, 2 if they cannot be compared")
       .required()
       .exactly(2);
-  command
-      .option("--fixed", o->fixed,
-              "The rules whose fixes were made (default: those whose findings are gone)")
-      .separated_by(',')
-      .type("RULE")
-      .repeatable();
-  command
-      .option("--ledger", o->ledger,
-              "Append what was predicted and measured to this file (default: "
-              "gh-advise.ledger.jsonl); none for no file")
-      .type("FILE");
+  command.option("--fixed RULE,...", o->fixed,
+                 "The rules whose fixes were made (default: those whose findings are gone)");
+  command.option("--ledger FILE", o->ledger,
+                 "Append what was predicted and measured to this file (default: "
+                 "gh-advise.ledger.jsonl); none for no file");
   o->rule.add(command);
   o->report.add(command);
   return {command, [o] { return verify(*o); }};

@@ -121,6 +121,8 @@ constexpr auto cause_fields = [](auto& json, auto& share) {
 constexpr auto stored_finding_fields = [](auto& json, auto& finding) {
   finding_fields(json, finding);
   json("voids", finding.voids);
+  // Digests that were made before advice said it have none.
+  if (json.has("fix")) json("fix", finding.fix);
 };
 
 constexpr auto rule_fields = [](auto& json, auto& outcome) {

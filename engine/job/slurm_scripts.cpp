@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/templates.hpp"
 #include "job/digest.hpp"
 #include "job/slurm.hpp"
 #include "job/slurm_commands.hpp"
@@ -93,28 +94,9 @@ std::string program_function(const SlurmOptions& o) {
 }
 
 std::string digest_script(const SlurmOptions& o, std::int64_t per_task) {
-  return fmt::format(R"(#!/bin/bash
-#SBATCH --job-name=gh-advise-digest
-#SBATCH --output=logs/digest-%A-%a.log
-#SBATCH --requeue
-# Digests this task's {1} of the reports listed in `todo`. The first argument is the number of the array's first task.
-set -u
-{0}mapfile -d '' -t todo < todo
-first=$(( (SLURM_ARRAY_TASK_ID + ${{1:-0}}) * {1} )) failed=0
-for (( i = first; i < first + {1} && 2 * i < ${{#todo[@]}}; ++i )); do
-  report=${{todo[2*i]}} digest=digests/${{todo[2*i+1]}}.digest error=errors/${{todo[2*i+1]}}.err
-  [ "$digest" -nt "$report" ] && continue  # this task already ran on a node that died
-  mkdir -p "${{digest%/*}}" "${{error%/*}}"
-  rm -f "$error"
-  set -o noclobber  # create the file ourselves instead of following a link
-  {{ printf '%s\n' "${{SLURMD_NODENAME:-$HOSTNAME}}" >&2; gh_advise digest "$report" --output "$PWD/$digest"{2}; }} </dev/null 2> "$error"
-  status=$?
-  set +o noclobber
-  if [ $status -eq 0 ]; then rm -f "$error"; else cat "$error" >&2; failed=1; fi
-done
-exit $failed
-)",
-                     program_function(o), per_task, words_text(o.digest_arguments));
+  return filled("slurm_digest.sh", {{"program", program_function(o)},
+                                    {"per_task", std::to_string(per_task)},
+                                    {"arguments", words_text(o.digest_arguments)}});
 }
 
 std::string merge_script(const SlurmOptions& o) {
@@ -122,23 +104,10 @@ std::string merge_script(const SlurmOptions& o) {
   for (const std::string& format : o.results) {
     results += fmt::format(" --output {0}=\"$PWD/fleet.{0}\"", format);
   }
-  return fmt::format(R"(#!/bin/bash
-#SBATCH --job-name=gh-advise-fleet
-#SBATCH --output=logs/fleet-%j.log
-#SBATCH --requeue
-# Combines what could be digested, and lists what could not.
-set -u
-# This may start before jobs.json is written, or visible on this node.
-for (( tries = 0; tries < 300; ++tries )); do
-  [ -z "${{SLURM_JOB_ID:-}}" ] || grep -qs "\"merge\": \"$SLURM_JOB_ID\"" jobs.json && break
-  sleep 1
-done
-{0}gh_advise slurm {1} --work "$PWD" --status; failed=$?
-gh_advise fleet "$PWD/digests" --work "$PWD" --output text="$PWD/fleet.txt"{2}{3} || failed=$?
-exit $failed
-)",
-                     program_function(o), shell_word(fs::canonical(o.folder).string()), results,
-                     words_text(o.fleet_arguments));
+  return filled("slurm_merge.sh", {{"program", program_function(o)},
+                                   {"folder", shell_word(fs::canonical(o.folder).string())},
+                                   {"results", results},
+                                   {"arguments", words_text(o.fleet_arguments)}});
 }
 
 }  // namespace

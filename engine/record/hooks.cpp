@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "base/json_reader.hpp"
 #include "record/fixes.hpp"
 #include "record/programs.hpp"
 
@@ -17,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr Limits any_number{.least = -std::numeric_limits<double>::max(),
+                            .most = std::numeric_limits<double>::max()};
 constexpr std::string_view package = "engine/package/python/";
 
 bool is_machine_code(const fs::path& path) {
@@ -26,31 +30,6 @@ bool is_machine_code(const fs::path& path) {
   return std::string_view(magic, sizeof magic) ==
          "\x7f"
          "ELF";
-}
-
-template <typename Number>
-Number number(const json& state, const char* key) {
-  const auto found = state.find(key);
-  return found != state.end() && found->is_number() ? found->get<Number>() : Number();
-}
-
-std::string text(const json& state, const char* key) {
-  const auto found = state.find(key);
-  return found != state.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-template <typename Value>
-std::vector<Value> list_of(const json& state, const char* key) {
-  std::vector<Value> list;
-  const auto found = state.find(key);
-  if (found == state.end() || !found->is_array()) return list;
-  for (const json& value : *found) {
-    if constexpr (std::is_same_v<Value, double>)
-      list.push_back(value.is_number() ? value.get<double>() : NAN);
-    else if (value.is_string() == std::is_same_v<Value, std::string>)
-      list.push_back(value.get<Value>());
-  }
-  return list;
 }
 
 }  // namespace
@@ -78,25 +57,27 @@ std::map<std::string, std::string> Hooks::environment() const {
   return {{"PYTHONPATH", path}, {"GH_ADVISE_FOLDER", folder_.string()}};
 }
 
-HookState Hooks::state() const {
+HookState Hooks::state() const try {
   HookState s;
-  std::ifstream file(folder_ / "state.json");
-  if (!file) return s;
-  const json state = json::parse(file, nullptr, false);
-  if (!state.is_object()) return s;
-  s.phase = text(state, "phase");
-  s.unit = text(state, "unit");
-  s.gpu = state.value("gpu", json(false)) == json(true);
-  s.passed = number<std::int64_t>(state, "passed");
-  s.recorded = number<std::int64_t>(state, "recorded");
-  s.timed_ns = number<Ns>(state, "timed_ns");
-  s.recorded_ns = number<Ns>(state, "recorded_ns");
-  s.unit_ns = list_of<Ns>(state, "unit_ns");
+  std::vector<std::optional<double>> losses;  // null where one is no number
+  read_json(read_text(folder_ / "state.json"), [&](const FieldReader& read) {
+    read("phase", s.phase);
+    read("unit", s.unit);
+    read("gpu", s.gpu);
+    read("passed", s.passed);
+    read("recorded", s.recorded);
+    read("timed_ns", s.timed_ns);
+    read("recorded_ns", s.recorded_ns);
+    read("unit_ns", s.unit_ns);
+    read("why_short", s.why_short);
+    read("losses", losses, any_number);
+    read("applied", s.applied);
+  });
   s.timed = static_cast<std::int64_t>(s.unit_ns.size());
-  s.why_short = text(state, "why_short");
-  s.losses = list_of<double>(state, "losses");
-  s.applied = list_of<std::string>(state, "applied");
+  for (const auto& loss : losses) s.losses.push_back(loss.value_or(NAN));
   return s;
+} catch (const Error&) {  // nothing has been seen yet
+  return {};
 }
 
 bool may_run_python(const std::vector<std::string>& command) {

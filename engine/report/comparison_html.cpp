@@ -80,30 +80,17 @@ std::vector<Cell> change_cells(double before, double after, Text text) {
 
 std::string ns_text(double ns) { return duration(ns); }
 
-HtmlTable parts_table(const std::string& title, const char* part) {
-  return {title, {{part}, {"Before", true}, {"Now", true}, {"Change", true}, {"More than noise"}}};
-}
-
-void add_part(HtmlTable& table, const std::string& label, const Difference& ns) {
-  if (ns.before <= 0 && ns.after <= 0) return;
-  std::vector<Cell> cells = change_cells(ns.before, ns.after, ns_text);
-  cells.insert(cells.begin(), label);
-  cells.push_back(ns.real ? "yes" : "no");
-  table.row(cells);
-}
-
-std::string causes_table(const Comparison& c) {
-  HtmlTable table = parts_table(fmt::format("Where the {}'s time changed", c.unit.noun), "Cause");
-  for (const CauseChange& x : c.account) add_part(table, cause_label(x.cause), x.ns);
-  return table.html();
-}
-
-std::string waits_table(const Comparison& c) {
-  if (c.waits.empty()) return "";
-  HtmlTable table = parts_table(
-      fmt::format("What the {} waits for, where that changed", c.unit.noun), "Waits for");
-  for (const WaitChange& x : c.waits)
-    add_part(table, shortened(path_label(x.kind, x.name), 200), x.ns);
+std::string parts_table(const std::string& title, const char* of,
+                        const std::vector<ChangedPart>& parts) {
+  HtmlTable table(title,
+                  {{of}, {"Before", true}, {"Now", true}, {"Change", true}, {"More than noise"}});
+  for (const auto& [label, ns] : parts) {
+    if (ns->before <= 0 && ns->after <= 0) continue;
+    std::vector<Cell> cells = change_cells(ns->before, ns->after, ns_text);
+    cells.insert(cells.begin(), label);
+    cells.push_back(ns->real ? "yes" : "no");
+    table.row(cells);
+  }
   return table.html();
 }
 
@@ -112,7 +99,11 @@ std::string step_section(const Comparison& c, const std::vector<Capture>& before
   return element("p", fmt::format("{} before, {} now: {}{} ({})", duration(c.step.before),
                                   duration(c.step.after), change_text(c.step.effect),
                                   step_noise_text(c), basis_text(c.step))) +
-         sides_html(c, before, after) + causes_table(c) + waits_table(c);
+         sides_html(c, before, after) +
+         parts_table(fmt::format("Where the {}'s time changed", c.unit.noun), "Cause",
+                     changed_causes(c)) +
+         parts_table(fmt::format("What the {} waits for, where that changed", c.unit.noun),
+                     "Waits for", changed_waits(c, 200));
 }
 
 // The reason for its state; if it changed, also the message and the fix.

@@ -76,16 +76,15 @@ std::string account_row(const std::string& label, const Difference& d) {
 }
 
 // The parts that matter, sorted by their time on the side where they take more.
-template <class Part, class Label>
-std::string part_rows(const Comparison& c, const std::vector<Part>& parts, Label label) {
-  std::vector<const Part*> shown;
-  for (const Part& x : parts)
-    if (matters(x.ns.before, c) || matters(x.ns.after, c)) shown.push_back(&x);
-  std::stable_sort(shown.begin(), shown.end(), [](const Part* x, const Part* y) {
-    return std::max(x->ns.before, x->ns.after) > std::max(y->ns.before, y->ns.after);
+std::string part_rows(const Comparison& c, std::vector<ChangedPart> parts) {
+  std::erase_if(parts, [&](const ChangedPart& x) {
+    return !matters(x.ns->before, c) && !matters(x.ns->after, c);
+  });
+  std::stable_sort(parts.begin(), parts.end(), [](const ChangedPart& x, const ChangedPart& y) {
+    return std::max(x.ns->before, x.ns->after) > std::max(y.ns->before, y.ns->after);
   });
   std::string rows;
-  for (const Part* x : shown) rows += account_row(markdown_text(label(*x)), x->ns);
+  for (const ChangedPart& x : parts) rows += account_row(markdown_text(x.label), *x.ns);
   return rows;
 }
 
@@ -94,17 +93,14 @@ std::string table(const std::string& title, const std::string& rows) {
 }
 
 std::string account(const Comparison& c) {
-  return table(
-      account_title(c.unit),
-      account_row(fmt::format("**the {}** (median)", c.unit.noun), c.step) +
-          part_rows(c, c.account, [](const CauseChange& x) { return cause_label(x.cause); }));
+  return table(account_title(c.unit),
+               account_row(fmt::format("**the {}** (median)", c.unit.noun), c.step) +
+                   part_rows(c, changed_causes(c)));
 }
 
 std::string waits(const Comparison& c) {
   if (c.waits.empty()) return "";
-  return table(path_title(c.unit), part_rows(c, c.waits, [](const WaitChange& x) {
-                 return shortened(path_label(x.kind, x.name), 100);
-               }));
+  return table(path_title(c.unit), part_rows(c, changed_waits(c, 100)));
 }
 
 }  // namespace

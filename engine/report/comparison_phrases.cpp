@@ -16,6 +16,19 @@ bool matters(double change_ns, const Comparison& c) {
   return std::abs(change_ns) >= 0.002 * std::max(c.step.before, c.step.after);
 }
 
+std::vector<ChangedPart> changed_causes(const Comparison& c) {
+  std::vector<ChangedPart> parts;
+  for (const CauseChange& x : c.account) parts.push_back({cause_label(x.cause), &x.ns});
+  return parts;
+}
+
+std::vector<ChangedPart> changed_waits(const Comparison& c, std::size_t most_letters) {
+  std::vector<ChangedPart> parts;
+  for (const WaitChange& x : c.waits)
+    parts.push_back({shortened(path_label(x.kind, x.name), most_letters), &x.ns});
+  return parts;
+}
+
 std::string change_worth_text(const FindingChange& f, const UnitWords& unit) {
   if (f.change == FindingState::worse || f.change == FindingState::better)
     return fmt::format("{} -> {} {}", duration(f.before_ns), duration(f.after_ns), unit.per);

@@ -13,6 +13,15 @@ std::string signed_ns(double ns);
 /// Whether a change is large enough, compared with the step, to get a line.
 bool matters(double change_ns, const Comparison& comparison);
 
+/// A part of the step, before and now: a cause of the account, or what the step waits for.
+struct ChangedPart {
+  std::string label;
+  const Difference* ns;
+};
+/// Their labels have at most so many letters.
+std::vector<ChangedPart> changed_causes(const Comparison& comparison);
+std::vector<ChangedPart> changed_waits(const Comparison& comparison, std::size_t most_letters);
+
 /// What a finding costs: "12.3 ms -> 15.1 ms a step", "at most 12.3 ms a step", or "".
 std::string change_worth_text(const FindingChange& finding, const UnitWords& unit);
 

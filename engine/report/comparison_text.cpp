@@ -22,9 +22,10 @@ class ComparisonText {
     out += list("What cannot be compared", c_.incomparable);
     if (c_.step.basis.empty()) return out;  // nothing could be read
     out += step();
-    out += titled(fmt::format("Where the {}'s time changed (mean)", c_.unit.noun), account());
+    out += titled(fmt::format("Where the {}'s time changed (mean)", c_.unit.noun),
+                  changed(changed_causes(c_), false));
     out += titled(fmt::format("What the {} waits for, where that changed (mean)", c_.unit.noun),
-                  waits());
+                  changed(changed_waits(c_, 60), true));
     out += titled("Findings", findings());
     out += titled("Budgets", budgets());
     if (everything_) {
@@ -65,35 +66,17 @@ class ComparisonText {
     return titled("The " + c_.unit.noun, "  " + wrapped(line, style_.width, 2) + '\n');
   }
 
-  // A part of the step, before and now.
-  struct Part {
-    std::string label;
-    const Difference* ns;
-  };
-
-  std::string account() const {
-    std::vector<Part> parts;
-    for (const CauseChange& x : c_.account)
-      if (everything_ || x.ns.real) parts.push_back({cause_label(x.cause), &x.ns});
-    return changed(parts);
-  }
-
-  // With a verdict, also unproved changes that may explain it.
-  std::string waits() const {
-    std::vector<Part> parts;
-    for (const WaitChange& x : c_.waits)
-      if (everything_ || x.ns.real || x.ns.open)
-        parts.push_back({shortened(path_label(x.kind, x.name), 60), &x.ns});
-    return changed(parts);
-  }
-
-  std::string changed(const std::vector<Part>& parts) const {
+  // With a verdict, also unproved changes of waits that may explain it.
+  std::string changed(std::vector<ChangedPart> parts, bool open_too) const {
+    std::erase_if(parts, [&](const ChangedPart& p) {
+      return !everything_ && !p.ns->real && !(open_too && p.ns->open);
+    });
     std::size_t label_width = 20;
-    for (const Part& p : parts)
+    for (const ChangedPart& p : parts)
       if (matters(p.ns->after - p.ns->before, c_))
         label_width = std::max(label_width, display_width(p.label));
     std::string lines;
-    for (const Part& p : parts) {
+    for (const ChangedPart& p : parts) {
       const double change = p.ns->after - p.ns->before;
       if (!matters(change, c_)) continue;
       lines += fmt::format("  {} {:>10} -> {:>10} {:>12}{}\n", padded(p.label, label_width),

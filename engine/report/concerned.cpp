@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "analysis/tables/groups.hpp"
 #include "report/phrases.hpp"
 #include "report/timeline.hpp"
 
@@ -106,11 +106,9 @@ void make_distinct(std::vector<Row>& rows) {
 // Rows of one name and kind together, each divided by `steps`.
 std::vector<Use> summed(const Analysis& a, const Rows& rows, double steps) {
   const Trace& t = a.trace;
-  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, Ns>> sums;
-  const auto add = [&](std::string name, std::string kind, Ns ns) {
-    auto& [count, time] = sums[{std::move(name), std::move(kind)}];
-    ++count;
-    time += ns;
+  Groups<std::pair<std::string, std::string>> groups;  // by name and kind
+  const auto add = [&](const std::string& name, const std::string& kind, Ns ns) {
+    groups.of({name, kind}).each.add(ns);
   };
   for (const Row op : rows.ops)
     add(op_label(a, op),
@@ -123,12 +121,11 @@ std::vector<Use> summed(const Analysis& a, const Rows& rows, double steps) {
     add(t.names[t.os_calls.name[c]], "OS call", t.os_calls.end[c] - t.os_calls.start[c]);
 
   std::vector<Use> uses;
-  for (const auto& [what, sum] : sums)
-    uses.push_back({what.first, what.second, static_cast<double>(sum.first) / std::max(steps, 1.0),
-                    static_cast<double>(sum.second) / std::max(steps, 1.0)});
-  std::stable_sort(uses.begin(), uses.end(),
-                   [](const Use& x, const Use& y) { return x.ns > y.ns; });
-  if (uses.size() > most_uses) uses.resize(most_uses);
+  for (const auto* sum : groups.longest_first())
+    if (uses.size() < most_uses)
+      uses.push_back({sum->key.first, sum->key.second,
+                      static_cast<double>(sum->each.count) / std::max(steps, 1.0),
+                      static_cast<double>(sum->each.total_ns) / std::max(steps, 1.0)});
   return uses;
 }
 

@@ -51,13 +51,20 @@ std::string stacked_bar(const std::string& label, const std::vector<StackPart>& 
 }
 
 std::string legend(const std::vector<StackPart>& parts) {
-  std::string out = "<ul class=legend aria-label=\"Colours\">";
+  std::vector<LegendItem> items;
   for (std::size_t i = 0; i < account_activities; ++i) {
     const auto activity = static_cast<Activity>(i);
     if (std::any_of(parts.begin(), parts.end(),
                     [&](const StackPart& p) { return p.activity == activity && p.fraction > 0; }))
-      out += fmt::format("<li><i class=\"{}\"></i>{}</li>", name_of(activity), label_of(activity));
+      items.emplace_back(name_of(activity), label_of(activity));
   }
+  return legend(items);
+}
+
+std::string legend(const std::vector<LegendItem>& items, std::string_view label) {
+  std::string out = fmt::format("<ul class=legend aria-label=\"{}\">", label);
+  for (const auto& [css_class, meaning] : items)
+    out += fmt::format("<li><i class=\"{}\"></i>{}</li>", css_class, meaning);
   return out + "</ul>\n";
 }
 

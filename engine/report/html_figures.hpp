@@ -35,6 +35,9 @@ std::string stacked_bar(const std::string& label, const std::vector<StackPart>& 
 
 /// What the colours and patterns of an account mean, of those that occur.
 std::string legend(const std::vector<StackPart>& parts);
+/// What other colours mean: each a class of the style sheet, with what it stands for.
+using LegendItem = std::pair<std::string, std::string>;
+std::string legend(const std::vector<LegendItem>& items, std::string_view label = "Colours");
 
 /// A bar of one colour, and where given the stretch in which its end is expected, and a limit. All
 /// 0 to 1.

@@ -3,24 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/embedded.hpp"
+#include "base/templates.hpp"
 #include "base/text.hpp"
 
 namespace gh {
 namespace {
-
-// What an SVG fills idle time with: the same as the style sheet's gradients.
-constexpr const char* patterns =
-    R"svg(<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>
-<pattern id="pattern-idle-input" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><rect width="8" height="8" style="fill:var(--page)"/><rect width="4" height="8" style="fill:var(--idle)"/></pattern>
-<pattern id="pattern-idle-sync" width="7" height="8" patternUnits="userSpaceOnUse"><rect width="7" height="8" style="fill:var(--page)"/><rect width="3" height="8" style="fill:var(--idle)"/></pattern>
-<pattern id="pattern-idle-launch" width="8" height="6" patternUnits="userSpaceOnUse"><rect width="8" height="6" style="fill:var(--page)"/><rect width="8" height="2" style="fill:var(--idle)"/></pattern>
-<pattern id="pattern-idle-other" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" style="fill:var(--page)"/><rect width="2" height="8" style="fill:var(--idle)"/></pattern>
-<pattern id="pattern-communication" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" style="fill:var(--communication)"/><circle cx="3.5" cy="3.5" r="1" style="fill:var(--text)"/></pattern>
-</defs></svg>
-)svg";
-
-const EmbeddedFile& style_sheet() { return embedded("engine/report/page.css"); }
-const EmbeddedFile& script() { return embedded("engine/report/page.js"); }
 
 // Nothing is fetched, and nothing runs but our script. Attributes `style` place bars: they are no
 // script, and each has figures of its own.
@@ -28,7 +15,7 @@ std::string policy() {
   return fmt::format(
       "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; style-src-attr "
       "'unsafe-inline'; base-uri 'none'; form-action 'none'",
-      script().sha256, style_sheet().sha256);
+      embedded("engine/report/page.js").sha256, embedded("engine/report/page.css").sha256);
 }
 
 }  // namespace
@@ -128,18 +115,11 @@ std::string page_footer() {
 std::string html_page(std::string_view title, const std::string& body, const std::string& data) {
   std::string safe;  // within a script element no tag may begin
   for (const char c : data) safe += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return fmt::format(
-      "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n<meta name=viewport "
-      "content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=Content-Security-Policy content=\"{}\">\n"
-      "<meta name=generator content=\"gh-advise "
-      "{}\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}{}<div id=tip "
-      "role=tooltip hidden></div>\n"
-      "<noscript><p>Timelines need a browser that runs scripts; the tables say the "
-      "same.</p></noscript>\n<script type=\"application/json\" "
-      "id=data>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
-      policy(), GH_ADVISE_VERSION, escaped(title), style_sheet().text, patterns, body, safe,
-      script().text);
+  return filled("page.html", {{"policy", policy()},
+                              {"version", GH_ADVISE_VERSION},
+                              {"title", escaped(title)},
+                              {"body", body},
+                              {"data", safe}});
 }
 
 }  // namespace gh

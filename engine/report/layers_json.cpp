@@ -84,10 +84,7 @@ Json memory_json(const LayersMemory& m) {
 }
 
 Json layers_json(const TablesReport& layers) {
-  Json rows = Json::array();
-  for (const TableRow& r : layers.rows()) rows.push_back(layer_row_json(layers, r));
-  Json memory = Json::array();
-  for (const LayersMemory& m : layers.memory) memory.push_back(memory_json(m));
+  const auto row_json = [&](const TableRow& r) { return layer_row_json(layers, r); };
   return {{"report", layers.report},
           {"unit", layers.unit},
           {"steps", layers.steps},
@@ -97,24 +94,17 @@ Json layers_json(const TablesReport& layers) {
           {"by", name_of(layers.options.by)},
           {"sort", name_of(layers.options.sort)},
           {"devices", layers.devices},
-          {"memory", memory},
+          {"memory", json_list(layers.memory, memory_json)},
           {"notes", layers.notes},
           {"rows_in_all", layers.rows_in_all()},
-          {"rows", rows}};
+          {"rows", json_list(layers.rows(), row_json)}};
 }
 
 }  // namespace
 
 std::string render_layers_json(const std::vector<TablesReport>& reports,
                                const std::vector<std::string>& errors) {
-  Json all = Json::array();
-  for (const TablesReport& layers : reports) all.push_back(layers_json(layers));
-  return Json{{"schema_version", layers_schema_version},
-              {"generator", generator()},
-              {"errors", errors},
-              {"reports", all}}
-             .dump(2) +
-         '\n';
+  return tables_json(layers_schema_version, reports, errors, layers_json);
 }
 
 std::string render_layers_comparison_json(const LayersComparison& c) {

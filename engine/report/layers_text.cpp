@@ -211,19 +211,14 @@ std::string memory_text(const LayersMemory& m, const TextStyle& style, const Pai
   return out;
 }
 
-std::string layers_text(const TablesReport& layers, const TextStyle& style) {
-  const Paint paint(style);
-  std::string out =
-      paint.bold(shortened(layers.report.at("path").get<std::string>(), style.width)) + '\n';
-  for (std::size_t i = 0; i < layers.about.size(); ++i)
-    out += wrapped(layers.about[i], style.width, i == 0 ? 0 : 2) + '\n';
-  if (layers.rows().empty()) return out + "\nNothing to show: no work on a GPU was recorded.\n";
+std::string layers_text(const TablesReport& layers, const TextStyle& style, const Paint& paint) {
   const LayersTable table(layers, style);
-  out += wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
-                             layers.has_steps ? "the mean " + layers.noun : "the whole window",
-                             duration(mean_step_ns(layers)), table.legend()),
-                 style.width, 0) +
-         "\n\n" + table.text();
+  std::string out =
+      wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
+                          layers.has_steps ? "the mean " + layers.noun : "the whole window",
+                          duration(mean_step_ns(layers)), table.legend()),
+              style.width, 0) +
+      "\n\n" + table.text();
   if (layers.options.by == By::module)
     for (const LayersMemory& m : layers.memory) out += '\n' + memory_text(m, style, paint);
   for (const std::string& note : layers.notes) out += '\n' + wrapped(note, style.width, 0) + '\n';
@@ -240,10 +235,7 @@ std::string flops_text(double flops) {
 }
 
 std::string render_layers_text(const std::vector<TablesReport>& reports, const TextStyle& style) {
-  std::string out;
-  for (const TablesReport& layers : reports)
-    out += (out.empty() ? "" : "\n") + layers_text(layers, style);
-  return out;
+  return tables_text(reports, style, "no work on a GPU", layers_text);
 }
 
 std::string render_layers_comparison_text(const LayersComparison& c, const TextStyle& style) {

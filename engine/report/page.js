@@ -16,6 +16,13 @@
     return node;
   };
 
+  // `action` is what a click does.
+  const button_in = (parent, text, attributes, action) => {
+    const button = make(parent, 'button', {type: 'button', ...attributes}, text);
+    button.addEventListener('click', action);
+    return button;
+  };
+
   const duration = ns => {
     const [unit, size] = ns >= 1e9 ? ['s', 1e9] : ns >= 1e6 ? ['ms', 1e6] : ns >= 1e3 ? ['us', 1e3] : ['ns', 1];
     const value = ns / size;
@@ -53,11 +60,7 @@
       this.figure = figure;
       this.view = view;
       const tools = make(figure, 'div', {class: 'tools'});
-      const button = (text, label, action) => {
-        const b = make(tools, 'button', {type: 'button', 'aria-label': label, title: label}, text);
-        b.addEventListener('click', action);
-        return b;
-      };
+      const button = (text, label, action) => button_in(tools, text, {'aria-label': label, title: label}, action);
       button('+', 'Zoom in', () => this.zoom(0.5));
       button('\u2212', 'Zoom out', () => this.zoom(2));
       button('\u2190', 'Earlier', () => this.pan(-0.25));
@@ -284,32 +287,39 @@
     });
   }
 
-  // Blocks one within the other, each as wide as its share of the block above it, which holds it. A block has a parent, -1 for the root, and the
-  // numbers that `widths` names, of which one is drawn; `strips` are shares of a block, drawn side by side along its lower edge.
+  const percent_of = (part, whole) => whole > 0 ? ` (${part > 0.995 * whole ? Math.round(100 * part / whole) : (100 * part / whole).toPrecision(2)} %)` : '';
+
+  // Layers one within the other, each block as wide as its share of the block above it, which holds it. They are [parent (-1: the root), name,
+  // time, forward, backward, idle, memory, bound by, what else is to be said, host time, GPU work, what it is: module or
+  // range, operator, range of steps or passes, function]; times are nanoseconds of the mean unit. A block's shares of forward and backward are drawn side by side along its lower edge.
   class Icicle {
-    constructor(figure, tree) {
-      this.tree = tree;
-      this.blocks = tree.blocks.map((b, i) => ({...b, i, children: []}));
-      this.root = {...tree.root, i: -1, of: 'step', children: []};
+    constructor(figure) {
+      const {unit, total, memory, nodes} = JSON.parse(figure.dataset.tree);
+      this.blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside, host, work, of], i) =>
+        ({parent, name: name || '(in no layer)', of: name ? ['range', 'op', 'step', 'frame'][of] : 'op', time, forward, backward, idle, memory, bound, beside, host, work, i, children: []}));
+      const outer = this.blocks.filter(b => b.parent < 0), sum = of => outer.reduce((all, b) => all + b[of], 0), any = of => this.blocks.some(b => b[of] > 0);
+      this.root = {name: unit, time: total, forward: sum('forward'), backward: sum('backward'), idle: sum('idle'), memory, bound: '', beside: '', host: sum('host'), work: sum('work'), i: -1, of: 'step', children: []};
       for (const b of this.blocks) this.block(b.parent).children.push(b);
-      [[this.by]] = tree.widths;
+      this.widths = [['time', 'time', 'Width by time', duration], ...any('host') ? [['host', 'host time', 'Width by the host\u2019s time', duration]] : [],
+        ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []];
+      this.by = 'time';
       const tools = make(figure, 'div', {class: 'tools'});
-      if (tree.widths.length > 1) make(tools, 'span', {}, 'Width:');
-      this.choices = tree.widths.length < 2 ? [] : tree.widths.map(([by, text, label]) => {
-        const b = make(tools, 'button', {type: 'button', 'aria-label': label}, text);
-        b.addEventListener('click', () => { this.by = by; this.draw(); });
-        return [by, b];
-      });
-      this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': `${tree.noun} around what is shown`});
+      if (this.widths.length > 1) make(tools, 'span', {}, 'Width:');
+      this.choices = this.widths.length < 2 ? [] : this.widths.map(([by, text, label]) =>
+        [by, button_in(tools, text, {'aria-label': label}, () => { this.by = by; this.draw(); })]);
+      this.crumbs = make(tools, 'nav', {class: 'crumbs', 'aria-label': 'Layers around what is shown'});
       this.said = make(tools, 'span', {class: 'said', 'aria-live': 'polite'});
-      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': `tree of ${tree.noun.toLowerCase()}`, 'aria-label': `${tree.noun} one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.`});
+      this.svg = make(figure, 'svg', {tabindex: 0, role: 'application', 'aria-roledescription': 'tree of layers', 'aria-label': 'Layers one within the other. Arrow keys go from block to block, Enter looks into one, Escape goes back out.'});
       this.svg.addEventListener('click', e => { const b = this.block_of(e); if (b) this.zoom(b); });
-      this.svg.addEventListener('pointermove', e => { const b = this.block_of(e); if (b) show_tip(this.tree.text_of(b, this.root), e.clientX, e.clientY); else hide_tip(); });
+      this.svg.addEventListener('pointermove', e => { const b = this.block_of(e); if (b) show_tip(this.text_of(b), e.clientX, e.clientY); else hide_tip(); });
       this.svg.addEventListener('pointerleave', hide_tip);
       this.svg.addEventListener('blur', hide_tip);
       this.svg.addEventListener('keydown', e => this.key(e));
-      const legend = tree.legend.length > 0 ? make(figure, 'ul', {class: 'legend', 'aria-label': 'Colours'}) : undefined;
-      for (const [css_class, text] of tree.legend) {
+      const meanings = [...this.blocks.some(b => b.of !== 'range') ? [['range', 'module or range', 'range'], ['of-step', 'range of steps or passes', 'step'], ['of-op', 'operator', 'op'],
+        ['of-frame', 'Python', 'frame']].filter(([, , of]) => this.blocks.some(b => b.of === of)) : [],
+        ...any('forward') || any('backward') ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : []];
+      const legend = meanings.length > 0 ? make(figure, 'ul', {class: 'legend', 'aria-label': 'Colours'}) : undefined;
+      for (const [css_class, text] of meanings) {
         const item = make(legend, 'li');
         make(item, 'i', {class: css_class});
         item.append(text);
@@ -330,7 +340,16 @@
       this.draw();
       this.say(this.chosen);
     }
-    say(b) { this.said.textContent = this.tree.text_of(b, this.root).replaceAll('\n', ', '); }
+    text_of(b) {
+      return [b.name, `${duration(b.time)}${b.i < 0 ? '' : percent_of(b.time, this.root.time)}`,
+        ...b.forward > 0 || b.backward > 0 ? [`forward ${duration(b.forward)}, backward ${duration(b.backward)}`] : [],
+        ...b.idle > 0 ? [`the GPU waits ${duration(b.idle)} of it`] : [],
+        ...b.work > 0 ? [`GPU work: ${duration(b.work)}`] : [],
+        ...b.host > 0 ? [`the host\u2019s time: ${duration(b.host)}`] : [],
+        ...b.memory > 0 ? [`memory at the peak: ${bytes(b.memory)}`] : [],
+        ...b.bound ? [`bound by ${b.bound}`] : [], ...b.beside ? [b.beside] : []].join('\n');
+    }
+    say(b) { this.said.textContent = this.text_of(b).replaceAll('\n', ', '); }
     key(e) {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       const shown = list => list.find(b => this.places.has(b)), up = this.parent(this.chosen);
@@ -346,7 +365,7 @@
       this.mark();
       const box = this.places.get(b).getBoundingClientRect();
       this.say(b);
-      show_tip(this.tree.text_of(b, this.root), Math.max(box.left, 0), box.bottom);
+      show_tip(this.text_of(b), Math.max(box.left, 0), box.bottom);
     }
     mark() {
       for (const [b, node] of this.places) {
@@ -371,7 +390,7 @@
       this.svg.dataset.zoomed = this.zoomed.i;
       for (const [by, button] of this.choices) button.setAttribute('aria-pressed', by === this.by);
       this.crumbs.replaceChildren();
-      around.forEach(b => { make(this.crumbs, 'button', {type: 'button'}, b.name.length > 24 ? `${b.name.slice(0, 23)}\u2026` : b.name).addEventListener('click', () => this.zoom(b)); this.crumbs.append('\u203a'); });
+      around.forEach(b => { button_in(this.crumbs, b.name.length > 24 ? `${b.name.slice(0, 23)}\u2026` : b.name, {}, () => this.zoom(b)); this.crumbs.append('\u203a'); });
       if (around.length > 0) make(this.crumbs, 'span', {}, this.zoomed.name.length > 40 ? `${this.zoomed.name.slice(0, 39)}\u2026` : this.zoomed.name);
       this.mark();
     }
@@ -390,53 +409,25 @@
       const y = row * 23 + 1, g = make(this.svg, 'g', {class: `block of-${b.of}${around ? ' around' : ''}`, 'data-block': b.i});
       make(g, 'rect', {x, y, width, height: 22});
       let from = x;
-      for (const [css_class, share] of this.tree.strips(b)) {
-        if (share > 0) make(g, 'rect', {class: css_class, x: from, y: y + 18, width: width * share, height: 4});
+      for (const pass of ['forward', 'backward']) {
+        const share = b.time > 0 ? b[pass] / b.time : 0;
+        if (share > 0) make(g, 'rect', {class: pass, x: from, y: y + 18, width: width * share, height: 4});
         from += width * share;
       }
-      const show = this.tree.widths.find(([by]) => by === this.by)[3];
+      const show = this.widths.find(([by]) => by === this.by)[3];
       const letters = Math.floor((width - 6) / 6.2), text = `${b.name}, ${show(b[this.by])}`;
       if (letters >= 4) make(g, 'text', {class: 'inside', x: x + 3, y: y + 13}, text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text);
       this.places.set(b, g);
     }
   }
-  const percent_of = (part, whole) => whole > 0 ? ` (${part > 0.995 * whole ? Math.round(100 * part / whole) : (100 * part / whole).toPrecision(2)} %)` : '';
-
-  // Layers are [parent, name, time, forward, backward, idle, memory, bound by, what else is to be said, host time, GPU work, whether it is an
-  // operator]; times are nanoseconds of the mean unit.
-  const tree_of_layers = ({unit, total, memory, nodes}) => {
-    const blocks = nodes.map(([parent, name, time, forward, backward, idle, memory, bound, beside, host, work, is_operator]) =>
-      ({parent, name: name || '(in no layer)', of: is_operator || !name ? 'op' : 'range', time, forward, backward, idle, memory, bound, beside, host, work}));
-    const outer = blocks.filter(b => b.parent < 0), sum = of => outer.reduce((all, b) => all + b[of], 0);
-    const any = of => blocks.some(b => b[of] > 0), passes = any('forward') || any('backward'), share = (b, of) => b.time > 0 ? b[of] / b.time : 0;
-    return {
-      noun: 'Layers', blocks, root: {name: unit, time: total, forward: sum('forward'), backward: sum('backward'), idle: sum('idle'), memory, bound: '', beside: '', host: sum('host'), work: sum('work')},
-      widths: [['time', 'time', 'Width by time', duration], ...any('host') ? [['host', 'host time', 'Width by the host\u2019s time', duration]] : [],
-        ...memory > 0 ? [['memory', 'memory', 'Width by memory in use at the peak', bytes]] : []],
-      strips: b => [['forward', share(b, 'forward')], ['backward', share(b, 'backward')]],
-      legend: [...blocks.some(b => b.of === 'op') ? [['range', 'module or range'], ['of-op', 'operator']] : [],
-        ...passes ? [['forward', 'of a block\u2019s time: forward'], ['backward', 'backward']] : []],
-      text_of: (b, root) => [b.name, `${duration(b.time)}${b.i < 0 ? '' : percent_of(b.time, root.time)}`,
-        ...b.forward > 0 || b.backward > 0 ? [`forward ${duration(b.forward)}, backward ${duration(b.backward)}`] : [],
-        ...b.idle > 0 ? [`the GPU waits ${duration(b.idle)} of it`] : [],
-        ...b.work > 0 ? [`GPU work: ${duration(b.work)}`] : [],
-        ...b.host > 0 ? [`the host\u2019s time: ${duration(b.host)}`] : [],
-        ...b.memory > 0 ? [`memory at the peak: ${bytes(b.memory)}`] : [],
-        ...b.bound ? [`bound by ${b.bound}`] : [], ...b.beside ? [b.beside] : []].join('\n'),
-    };
-  };
-
-  // The figure holds its own data.
-  const icicles = [...document.querySelectorAll('figure.icicle')].map(f => new Icicle(f, tree_of_layers(JSON.parse(f.dataset.tree))));
+  const icicles = [...document.querySelectorAll('figure.icicle')].map(f => new Icicle(f));
 
   for (const table of document.querySelectorAll('table.sortable')) {
     table.querySelectorAll('th').forEach((head, column) => {
       if (![...table.tBodies[0].rows].some(row => row.cells[column].dataset.value !== undefined || row.cells[column].textContent.trim())) return;
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.textContent = head.textContent;
-      head.replaceChildren(button);
-      button.addEventListener('click', () => {
+      const text = head.textContent;
+      head.replaceChildren();
+      button_in(head, text, {}, () => {
         const descending = head.getAttribute('aria-sort') ? head.getAttribute('aria-sort') === 'ascending' : table.tBodies[0].rows[0].cells[column].dataset.value !== undefined;
         for (const other of table.querySelectorAll('th')) other.removeAttribute('aria-sort');
         head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
@@ -454,12 +445,7 @@
     let open = Number(table.dataset.open);
     const fold = () => [...table.tBodies[0].rows].forEach((row, i) => row.classList.toggle('folded', i >= open));
     if (table.tBodies[0].rows.length > open + 1) {
-      const unfold = document.createElement('button');
-      unfold.type = 'button';
-      unfold.className = 'unfold';
-      unfold.textContent = `all ${table.tBodies[0].rows.length} rows`;
-      unfold.addEventListener('click', () => { open = Infinity; fold(); unfold.remove(); });
-      table.after(unfold);
+      table.after(button_in(new DocumentFragment(), `all ${table.tBodies[0].rows.length} rows`, {class: 'unfold'}, e => { open = Infinity; fold(); e.target.remove(); }));
     } else open = Infinity;
     fold();
   }
@@ -481,18 +467,14 @@
     return done;
   };
   for (const code of document.querySelectorAll('code.to-copy')) {
-    const text = code.textContent, button = document.createElement('button');
-    button.type = 'button';
-    button.className = 'copier';
-    button.title = 'Copy';
-    button.setAttribute('aria-label', `Copy ${text}`);
-    code.after(button);
-    button.addEventListener('click', async () => {
+    const text = code.textContent;
+    const button = button_in(new DocumentFragment(), '', {class: 'copier', title: 'Copy', 'aria-label': `Copy ${text}`}, async () => {
       const said = await copied(text) ? 'copied' : 'the browser does not let a page copy';
       button.focus({preventScroll: true});
       button.dataset.said = heard.textContent = said;
       setTimeout(() => { delete button.dataset.said; heard.textContent = ''; }, 2000);
     });
+    code.after(button);
   }
 
   // The search: hides rows, findings and rules without the text, and opens what is folded around the others.

@@ -398,6 +398,13 @@ std::string suppressed_text(const Suppression& s) {
                      s.until.empty() ? "" : ", until " + s.until, s.where);
 }
 
+std::vector<std::pair<const char*, std::string>> rule_parts(const Rule& rule) {
+  return {{"What it does", rule.what},
+          {"Why it matters", rule.why},
+          {"How to fix it", rule.fix},
+          {"When it is wrong", rule.wrong}};
+}
+
 std::string option_text(const OptionValue& value) {
   if (const auto* n = std::get_if<double>(&value)) return fmt::format("{}", *n);
   if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";

@@ -123,6 +123,9 @@ std::vector<std::string> not_checked_text(const Report& report, bool mark_code =
 /// "um-stall, subject: reason, until 2026-12-31 (gh-advise.toml:3)".
 std::string suppressed_text(const Suppression& suppression);
 
+/// What a rule's documentation says: "What it does" and so on, each with its text.
+std::vector<std::pair<const char*, std::string>> rule_parts(const Rule& rule);
+
 /// The value of a rule's option as gh-advise.toml has it: 0.05, true, "text".
 std::string option_text(const OptionValue& value);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "report/concerned.hpp"
+#include "report/html_figures.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/prose.hpp"
@@ -36,15 +37,14 @@ std::size_t pieces_of_each(const ReportPage& page) {
 }
 
 std::string legend_of_calls() {
-  std::string out =
-      "<ul class=legend aria-label=\"Colours of the timelines\"><li><i class=box></i>the "
-      "evidence</li>";
+  std::vector<LegendItem> items{{"box", "the evidence"}};
   for (const Activity a : {Activity::range, Activity::call_launch, Activity::call_sync,
                            Activity::call_allocation, Activity::os_call})
-    out += fmt::format("<li><i class=\"{}\"></i>{}</li>", name_of(a), label_of(a));
-  return out +
-         "</ul><p class=faint>GPU work and idle time have the colours above; what is pale is "
-         "several things too short to be drawn apart.</p>\n";
+    items.emplace_back(name_of(a), label_of(a));
+  return legend(items, "Colours of the timelines") +
+         remark(
+             "GPU work and idle time have the colours above; what is pale is several things too "
+             "short to be drawn apart.");
 }
 
 std::string where_text(const Evidence& e) {
@@ -140,10 +140,7 @@ std::string rule_html(const ReportPage& page, const std::string& id) {
       std::find_if(page.rules.begin(), page.rules.end(), [&](const Rule& r) { return r.id == id; });
   if (rule == page.rules.end()) return "";
   std::string out;
-  for (const auto& [title, text] : {std::pair("What it does", rule->what),
-                                    {"Why it matters", rule->why},
-                                    {"How to fix it", rule->fix},
-                                    {"When it is wrong", rule->wrong}})
+  for (const auto& [title, text] : rule_parts(*rule))
     out += element("h4", title) + prose_paragraph(page.cut(text, 1'500));
   return folded("About the rule " + id, out);
 }

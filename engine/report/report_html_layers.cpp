@@ -1,5 +1,5 @@
-// What each part of the program costs: its modules, ranges and operators within each other, as an
-// icicle and a table; the same by name; and the memory behind it.
+// What each part of the program costs: its modules, ranges, functions and operators within each
+// other, as an icicle and a table; the same by name; and the memory behind it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ class LayersPart {
                        std::llround(of_step(r.total_ns())), std::llround(of_step(r.forward_ns)),
                        std::llround(of_step(r.backward_ns)), std::llround(of_step(r.sum.idle_ns)),
                        r.peak_bytes, r.bound_by, beside(r), std::llround(of_step(r.host_ns)),
-                       std::llround(of_step(r.device_ns)), r.is_operator ? 1 : 0});
+                       std::llround(of_step(r.device_ns)), static_cast<int>(r.of)});
     }
     const Json tree{
         {"unit", layers_.has_steps ? "a mean " + layers_.noun : page_.analysis.words().a},
@@ -168,7 +168,8 @@ class LayersPart {
     std::string text = fmt::format(
         "Layers{}, each with all that lies in it; the rows at the margin add up to {}. Idle is "
         "what the GPU waits for the layer's work, part of its time. Of GPU work, what runs side by "
-        "side counts in full; host time is that of its ranges, from start to end",
+        "side counts in full; host time is that of its ranges, from start to end; of ranges of "
+        "steps and passes, and of Python's functions, without the layers within",
         page_.mean_of(), duration(of_step(layers_.total_ns)));
     if (const std::size_t rest = layers_.rows_in_all() - rows_.size(); rest > 0)
       text += fmt::format("; {} smaller one{} left out", rest, rest == 1 ? "" : "s");

@@ -92,12 +92,12 @@ class Curve {
   }
 
   std::string legend_html() const {
-    std::string out = "<ul class=legend aria-label=\"Colours\"><li><i class=live></i>in use</li>";
-    if (has_reserved_) out += "<li><i class=reserved></i>reserved</li>";
-    if (has_limit_) out += "<li><i class=end></i>all that the GPU has</li>";
-    out += "<li><i class=peak></i>the peak</li>";
-    if (m_.steps.size() > 1) out += "<li><i class=begin></i>a step begins</li>";
-    return out + "</ul>";
+    std::vector<LegendItem> items{{"live", "in use"}};
+    if (has_reserved_) items.emplace_back("reserved", "reserved");
+    if (has_limit_) items.emplace_back("end", "all that the GPU has");
+    items.emplace_back("peak", "the peak");
+    if (m_.steps.size() > 1) items.emplace_back("begin", "a step begins");
+    return legend(items);
   }
 
   const MemoryTimeline& m_;

@@ -138,12 +138,12 @@ std::string legend_of_path(const std::vector<StackPart>& parts) {
       {Activity::call, "CUDA calls"},
       {Activity::range, "the host's own work"},
       {Activity::idle_other, "gaps and what nothing recorded explains"}};
-  std::string out = "<ul class=legend aria-label=\"Colours\">";
+  std::vector<LegendItem> items;
   for (const auto& [activity, meaning] : meanings)
     if (std::any_of(parts.begin(), parts.end(),
                     [of = activity](const StackPart& p) { return p.activity == of; }))
-      out += fmt::format("<li><i class=\"{}\"></i>{}</li>", name_of(activity), meaning);
-  return out + "</ul>\n";
+      items.emplace_back(name_of(activity), meaning);
+  return legend(items);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "analysis/tables/groups.hpp"
 #include "report/html_figures.hpp"
 #include "report/html_parts.hpp"
 #include "report/phrases.hpp"
@@ -21,12 +21,8 @@ Cell fraction_cell(const std::optional<double>& fraction) {
   return fraction ? Cell::share(*fraction) : Cell("");
 }
 
-struct CopySum {
-  double count = 0, bytes = 0, ns = 0;
-  double bytes_per_s() const { return 1e9 * bytes / std::max(ns, 1.0); }
-};
 // By direction and kind of host memory.
-using CopySums = std::map<std::pair<CopyKind, std::string>, CopySum>;
+using CopySums = Groups<std::pair<CopyKind, std::string>>;
 
 CopySums copy_sums(const Analysis& a) {
   const Ops& ops = a.trace.ops;
@@ -38,10 +34,9 @@ CopySums copy_sums(const Analysis& a) {
       const bool unified = is_unified(kind);
       if (kind != CopyKind::h2d && kind != CopyKind::d2h && !unified) continue;
       const MemoryKind host = kind == CopyKind::h2d ? ops.source[op] : ops.target[op];
-      CopySum& s = sums[{kind, unified ? "unified" : name_of(host)}];
-      ++s.count;
-      s.bytes += static_cast<double>(ops.bytes[op]);
-      s.ns += static_cast<double>(ops.end[op] - ops.start[op]);
+      CopySums::Sum& s = sums.of({kind, unified ? "unified" : name_of(host)});
+      s.each.add(ops.end[op] - ops.start[op]);
+      s.bytes += ops.bytes[op];
     }
   return sums;
 }
@@ -137,7 +132,11 @@ std::string copies_section(const ReportPage& page) {
   const CopySums sums = copy_sums(page.analysis);
   const double link = link_bytes_per_s(page.analysis), steps = page.steps();
   double fastest = link;
-  for (const auto& [key, s] : sums) fastest = std::max(fastest, s.bytes_per_s());
+  const auto rate_of = [](const CopySums::Sum* s) {
+    return 1e9 * static_cast<double>(s->bytes) /
+           std::max(static_cast<double>(s->each.total_ns), 1.0);
+  };
+  for (const CopySums::Sum* s : sums.by_key()) fastest = std::max(fastest, rate_of(s));
   HtmlTable table(
       link > 0
           ? fmt::format("Copies between host and device{}; the line is what the link to the "
@@ -153,15 +152,17 @@ std::string copies_section(const ReportPage& page) {
        {"Time", true},
        {"Bandwidth", true},
        {"Against the link"}});
-  for (const auto& [key, s] : sums) {
-    const double rate = s.bytes_per_s();
+  for (const CopySums::Sum* s : sums.by_key()) {
+    const double rate = rate_of(s);
+    const auto bytes = static_cast<double>(s->bytes), ns = static_cast<double>(s->each.total_ns),
+               count = static_cast<double>(s->each.count);
     const std::string drawn = plain_bar(rate / std::max(fastest, 1.0), "copy", std::nullopt,
                                         link > 0 ? std::optional(link / fastest) : std::nullopt);
-    table.row(
-        {name_of(key.first), key.second, Cell(fmt::format("{:.1f}", s.count / steps), s.count),
-         Cell(bytes_text(s.bytes / steps), s.bytes),
-         Cell(bytes_text(s.bytes / s.count), s.bytes / s.count), Cell(duration(s.ns / steps), s.ns),
-         Cell(shown(rate, Unit::bytes_per_s), rate), Cell::raw(drawn)});
+    table.row({name_of(s->key.first), s->key.second,
+               Cell(fmt::format("{:.1f}", count / steps), count),
+               Cell(bytes_text(bytes / steps), bytes),
+               Cell(bytes_text(bytes / count), bytes / count), Cell(duration(ns / steps), ns),
+               Cell(shown(rate, Unit::bytes_per_s), rate), Cell::raw(drawn)});
   }
   return table.html();
 }

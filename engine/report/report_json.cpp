@@ -153,20 +153,20 @@ Json program_json(const ProgramKind& program) {
 }
 
 Json findings_json(const std::vector<Finding>& findings, const Report& report) {
-  Json list = Json::array();
-  for (const Finding& f : findings) list.push_back(finding_json(f, saves_text(f, report)));
-  return list;
+  return json_list(findings,
+                   [&](const Finding& f) { return finding_json(f, saves_text(f, report)); });
 }
 
 Json account_summary(const Analysis& a, const StepTime& step) {
-  Json lines = Json::array();
-  for (const AccountLine& line : account_lines(a, step))
-    lines.push_back({{"cause", or_null(line.cause)},
-                     {"label", line.label},
-                     {"time", duration(line.ns)},
-                     {"share", percent(line.fraction)},
-                     {"fraction", line.fraction}});
-  return {{"title", account_title(a.words())}, {"lines", lines}};
+  const auto line_json = [](const AccountLine& line) {
+    return Json{{"cause", or_null(line.cause)},
+                {"label", line.label},
+                {"time", duration(line.ns)},
+                {"share", percent(line.fraction)},
+                {"fraction", line.fraction}};
+  };
+  return {{"title", account_title(a.words())},
+          {"lines", json_list(account_lines(a, step), line_json)}};
 }
 
 Json plan_summary(const Analysis& a, const Report& report) {

@@ -78,10 +78,7 @@ std::string render_explanation(const Rule& rule, const TextStyle& style) {
     out += fmt::format("\n{}\n  {}\n", paint.bold(title),
                        wrapped(printable(plain_sentence(text)), style.width, 2));
   };
-  part("What it does", rule.what);
-  part("Why it matters", rule.why);
-  part("How to fix it", rule.fix);
-  part("When it is wrong", rule.wrong);
+  for (const auto& [title, text] : rule_parts(rule)) part(title, text);
   part("Seen on recordings", capitalized(seen_text(rule)) + ".");
   part("Severity", severity_text(rule));
   part("What it saves", worth_explained);

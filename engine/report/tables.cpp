@@ -131,6 +131,34 @@ TablesReport tables_of(const Analysis& a, const Replay* replay, TableOptions opt
   return made;
 }
 
+std::string tables_text(const std::vector<TablesReport>& reports, const TextStyle& style,
+                        const char* nothing,
+                        std::string (*text)(const TablesReport& report, const TextStyle& style,
+                                            const Paint& paint)) {
+  const Paint paint(style);
+  std::string out;
+  for (const TablesReport& report : reports) {
+    if (!out.empty()) out += '\n';
+    out += paint.bold(shortened(report.report.at("path").get<std::string>(), style.width)) + '\n';
+    for (std::size_t i = 0; i < report.about.size(); ++i)
+      out += wrapped(report.about[i], style.width, i == 0 ? 0 : 2) + '\n';
+    out += report.tables.empty() ? fmt::format("\nNothing to show: {} was recorded.\n", nothing)
+                                 : text(report, style, paint);
+  }
+  return out;
+}
+
+std::string tables_json(int version, const std::vector<TablesReport>& reports,
+                        const std::vector<std::string>& errors,
+                        Json (*json)(const TablesReport& report)) {
+  return Json{{"schema_version", version},
+              {"generator", generator()},
+              {"errors", errors},
+              {"reports", json_list(reports, json)}}
+             .dump(2) +
+         '\n';
+}
+
 void keep_most(std::vector<TablesReport>& reports, std::size_t most) {
   for (TablesReport& report : reports)
     for (Table& table : report.tables)

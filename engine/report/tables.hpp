@@ -84,6 +84,17 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers);
 /// Floating-point operations: "11.8 T".
 std::string flops_text(double flops);
 
+/// The text of several reports, each below what it is of and with `text` of its tables; `nothing`
+/// says what is missing where there is none.
+std::string tables_text(const std::vector<TablesReport>& reports, const TextStyle& style,
+                        const char* nothing,
+                        std::string (*text)(const TablesReport& report, const TextStyle& style,
+                                            const Paint& paint));
+/// The document of several reports, and why others are missing.
+std::string tables_json(int version, const std::vector<TablesReport>& reports,
+                        const std::vector<std::string>& errors,
+                        Json (*json)(const TablesReport& report));
+
 /// What `top` writes: TIME, COUNT and MEAN of what is counted one by one.
 std::string render_top_text(const std::vector<TablesReport>& reports, const TextStyle& style);
 /// A document (schemas/top.schema.json), for one report and for several; `errors` say why others

@@ -20,15 +20,12 @@ Json top_row_json(const TableRow& r) {
 }
 
 Json top_json(const TablesReport& top) {
-  Json tables = Json::array();
-  for (const Table& table : top.tables) {
-    Json rows = Json::array();
-    for (const TableRow& r : table.rows) rows.push_back(top_row_json(r));
-    tables.push_back({{"table", table.name},
-                      {"total_ns", table.total_ns},
-                      {"rows_in_all", table.rows_in_all},
-                      {"rows", rows}});
-  }
+  const auto table_json = [](const Table& table) {
+    return Json{{"table", table.name},
+                {"total_ns", table.total_ns},
+                {"rows_in_all", table.rows_in_all},
+                {"rows", json_list(table.rows, top_row_json)}};
+  };
   return {{"report", top.report},
           {"unit", top.unit},
           {"steps", top.steps},
@@ -38,21 +35,14 @@ Json top_json(const TablesReport& top) {
           {"why_no_path", or_null(top.why_no_path)},
           {"by", name_of(top.options.by)},
           {"sort", name_of(top.options.sort)},
-          {"tables", tables}};
+          {"tables", json_list(top.tables, table_json)}};
 }
 
 }  // namespace
 
 std::string render_top_json(const std::vector<TablesReport>& tops,
                             const std::vector<std::string>& errors) {
-  Json reports = Json::array();
-  for (const TablesReport& top : tops) reports.push_back(top_json(top));
-  return Json{{"schema_version", reports_schema_version},
-              {"generator", generator()},
-              {"errors", errors},
-              {"reports", reports}}
-             .dump(2) +
-         '\n';
+  return tables_json(reports_schema_version, tops, errors, top_json);
 }
 
 }  // namespace gh

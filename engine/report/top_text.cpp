@@ -87,14 +87,8 @@ std::string legend_text(const TablesReport& top) {
   return text;
 }
 
-std::string top_text(const TablesReport& top, const TextStyle& style) {
-  const Paint paint(style);
-  std::string out =
-      paint.bold(shortened(top.report.at("path").get<std::string>(), style.width)) + '\n';
-  for (std::size_t i = 0; i < top.about.size(); ++i)
-    out += wrapped(top.about[i], style.width, i == 0 ? 0 : 2) + '\n';
-  if (top.tables.empty()) return out + "\nNothing to show: no such work was recorded.\n";
-  out += wrapped(legend_text(top), style.width, 0) + '\n';
+std::string top_text(const TablesReport& top, const TextStyle& style, const Paint& paint) {
+  std::string out = wrapped(legend_text(top), style.width, 0) + '\n';
   for (const Table& table : top.tables) out += '\n' + table_text(top, table, style, paint);
   return out;
 }
@@ -102,9 +96,7 @@ std::string top_text(const TablesReport& top, const TextStyle& style) {
 }  // namespace
 
 std::string render_top_text(const std::vector<TablesReport>& tops, const TextStyle& style) {
-  std::string out;
-  for (const TablesReport& top : tops) out += (out.empty() ? "" : "\n") + top_text(top, style);
-  return out;
+  return tables_text(tops, style, "no such work", top_text);
 }
 
 }  // namespace gh

@@ -40,14 +40,14 @@ bool fits(const LuaTable& piece, const LuaTable& finding) {
 
 // Words for the program in the value at `index`, filled from the finding's data.
 void take(lua_State* lua, int index, const LuaTable& finding, const Analysis& analysis,
-          const StepTime& step, std::vector<std::string>& advice) {
+          const StepTime& step, std::vector<FilledMessage>& advice) {
   if (finding.push("data") == LUA_TNIL) {
     lua_pop(lua, 1);
     lua_newtable(lua);
   }
   const LuaTable data(lua, -1, "'data' of a finding");
   for (const std::string& text : texts_for(analysis.program, lua, index, where, conditions))
-    advice.push_back(filled_message(text, data, analysis, step).text);
+    advice.push_back(filled_message(text, data, analysis, step));
   lua_pop(lua, 1);
 }
 
@@ -63,12 +63,14 @@ void check_advice(lua_State* lua, const LuaTable& rule) {
   lua_pop(lua, 1);
 }
 
-std::vector<std::string> advice_for(lua_State* lua, const LuaTable& finding,
-                                    const Analysis& analysis, const StepTime& step) {
-  std::vector<std::string> advice;
+std::vector<FilledMessage> advice_for(lua_State* lua, const LuaTable& finding,
+                                      const Analysis& analysis, const StepTime& step) {
+  std::vector<FilledMessage> advice;
   const int type = finding.push("advice");
   if (type == LUA_TTABLE) {
-    advice = texts_for(analysis.program, lua, lua_gettop(lua), "a finding: 'advice'");
+    for (std::string& text :
+         texts_for(analysis.program, lua, lua_gettop(lua), "a finding: 'advice'"))
+      advice.push_back({std::move(text), std::nullopt});
   } else if (type != LUA_TNIL) {
     throw Error("a finding: 'advice' must be a list");
   } else if (LuaTable(lua, 1, "the rule").push("advice") != LUA_TNIL) {

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/step_time.hpp"
+#include "rules/finding_message.hpp"
 #include "rules/lua_table.hpp"
 
 namespace gh {
@@ -16,7 +17,7 @@ void check_advice(lua_State* lua, const LuaTable& rule);
 /// pieces of the rule's `advice` (the rule is at index 1) whose conditions hold, in words for the
 /// program and filled as messages are. A piece's `when` names what must be seen, its `unless` what
 /// must not: keys of the finding's `seen`, or its message.
-std::vector<std::string> advice_for(lua_State* lua, const LuaTable& finding,
-                                    const Analysis& analysis, const StepTime& step);
+std::vector<FilledMessage> advice_for(lua_State* lua, const LuaTable& finding,
+                                      const Analysis& analysis, const StepTime& step);
 
 }  // namespace gh

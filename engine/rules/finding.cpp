@@ -39,7 +39,7 @@ Unit parse_unit(const std::string& name, const std::string& where) {
 }
 
 std::string short_fix(const Said& finding) {
-  if (finding.advice.empty()) return "";
+  if (!finding.fix.empty() || finding.advice.empty()) return finding.fix;
   const std::string& text = finding.advice.front();
   std::string fix = text.substr(0, std::min(text.find(": "), text.find(". ")));
   if (fix.ends_with('.')) fix.pop_back();
@@ -53,7 +53,7 @@ const std::vector<std::string>& marked_advice(const Said& finding) {
 
 std::string marked_short_fix(const Said& finding) {
   const std::string fix = short_fix(finding);
-  if (fix.empty()) return fix;
+  if (!finding.marked.fix.empty() || fix.empty()) return finding.marked.fix;
   const std::string& advice = marked_advice(finding).front();
   for (std::size_t length = fix.size(); length <= advice.size(); ++length)
     if (plain_sentence(advice.substr(0, length)) == fix) return advice.substr(0, length);

@@ -81,9 +81,10 @@ struct Said {
   bool voids = false;               ///< it casts doubt on the report itself, and so comes first
   bool of_window = false;           ///< no steps were found: everything refers to the whole window
   std::vector<std::string> advice;  ///< the most important first
+  std::string fix;                  ///< the first in a few words, where it says that; see short_fix
   /// Text and advice as the rule wrote them, with code between backticks, for the page.
   struct Marked {
-    std::string text;
+    std::string text, fix;
     std::vector<std::string> advice;
   } marked;
   std::vector<Metric> metrics;
@@ -131,8 +132,9 @@ struct Finding : Estimated, Standing {
 /// Sixteen hexadecimal digits from what is the same in every recording: rule and subject.
 std::string fingerprint(const Said& finding);
 
-/// What to do, in a few words: the first advice up to its first ": " or ". ", without a full stop.
-/// "" where there is none.
+/// What to do, in a few words: `fix`. Of advice that does not say it, as in older rules of teams,
+/// it is what stands before the first ": " or ". ", without a full stop; "" where there is no
+/// advice.
 std::string short_fix(const Said& finding);
 /// The advice, and the short fix, with code between backticks where the rule has marked it.
 const std::vector<std::string>& marked_advice(const Said& finding);

@@ -117,8 +117,12 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   f.root = t.text("follows_from", false);
   f.voids = t.truth("voids");
   f.of_window = !analysis.has_steps();
-  f.marked.advice = advice_for(lua, t, analysis, step);
-  for (const std::string& advice : f.marked.advice) f.advice.push_back(plain_sentence(advice));
+  for (const FilledMessage& advice : advice_for(lua, t, analysis, step)) {
+    if (f.advice.empty()) f.marked.fix = advice.short_form;
+    f.marked.advice.push_back(advice.text);
+    f.advice.push_back(plain_sentence(advice.text));
+  }
+  f.fix = plain_sentence(f.marked.fix);
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
   f.changes = to_changes(t);

@@ -78,6 +78,8 @@ FilledMessage filled_message(const std::string& pattern, const LuaTable& data,
       const std::string name = field.substr(0, field.size() - lost.size());
       out.text += number_with_unit(name, "ns", data);
       out.lost_ns = data.number(name.c_str());
+    } else if (field == ".") {
+      out.short_form = out.text;
     } else {
       out.text += value_of(field, data, analysis, step);
     }

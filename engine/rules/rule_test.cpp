@@ -274,7 +274,7 @@ std::string style_mismatch(const Said& f) {
       display_width(fix) > most_short_fix_letters)
     return fmt::format(
         "an advice that begins with what to do, with a capital letter and in at most {} letters "
-        "before the first \": \" or \". \", not '{}'",
+        "before its {{.}}, not '{}'",
         most_short_fix_letters, fix);
   return "";
 }

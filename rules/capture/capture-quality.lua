@@ -115,63 +115,64 @@ return {
     {
       when = "damaged",
       torch_profiler = "Copy the trace again, or record it again.",
-      nsys = "Export the report again: `nsys export --type sqlite`.",
+      nsys = "Export the report again{.}: `nsys export --type sqlite`.",
     },
     {
       when = "nameless",
       torch_profiler = "Record the trace again.",
-      nsys = "Export the report again: `nsys export --type sqlite`, with all tables.",
+      nsys = "Export the report again{.}: `nsys export --type sqlite`, with all tables.",
     },
     {
       when = { "nothing", "failed_calls" },
-      "Fix the failing calls first: see failed-calls, then record again.",
+      "Fix the failing calls first{.}: see failed-calls, then record again.",
     },
     {
       when = "nothing",
       unless = "failed_calls",
-      "Record the process that uses the GPU: start once it works on it, with {how}.",
+      "Record the process that uses the GPU{.}: start once it works on it, with {how}.",
     },
-    { when = "dropped", "Record less: only a few steps, or fewer sources at once." },
-    { when = "unlaunched", "Start recording before the launches: {how}." },
+    { when = "dropped", "Record less{.}: only a few steps, or fewer sources at once." },
+    { when = "unlaunched", "Start recording before the launches{.}: {how}." },
     {
       when = "no_steps",
-      torch_profiler = "Mark the steps: call `profiler.step()` after each and record several. Or \z
-        choose an annotation of the trace with `--range NAME`.",
-      pytorch = 'Mark the steps: put an NVTX range around each (`torch.cuda.nvtx.range("step \z
+      torch_profiler = "Mark the steps{.}: call `profiler.step()` after each and record several. \z
+        Or choose an annotation of the trace with `--range NAME`.",
+      pytorch = 'Mark the steps{.}: put an NVTX range around each (`torch.cuda.nvtx.range("step \z
         1")`, ...) and record a few. Or choose a range of the report with `--range NAME`.',
-      python = 'Mark the iterations: put an NVTX range around each (`nvtx.annotate("step 1")`, \z
+      python = 'Mark the iterations{.}: put an NVTX range around each (`nvtx.annotate("step 1")`, \z
         ...) and record a few. Or choose a range of the report with `--range NAME`.',
-      cuda = 'Mark the iterations: put an NVTX range around each (`nvtxRangePush("step 1")` and \z
-        `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range NAME`.',
+      cuda = 'Mark the iterations{.}: put an NVTX range around each (`nvtxRangePush("step 1")` \z
+        and `nvtxRangePop()`) and record a few. Or choose a range of the report with `--range \z
+        NAME`.',
     },
     { when = "few_steps", "Record five to ten steps after warm-up." },
     { when = "one_step", "Record five to ten steps after warm-up." },
     {
       when = "start",
-      "Record after start-up: {how}. If start-up itself takes too long, record it alone.",
+      "Record after start-up{.}: {how}. If start-up itself takes too long, record it alone.",
     },
     {
       when = "shared",
-      "Record one process alone: while the others rest, or on a separate GPU. Then what its fixes \z
-        save is known.",
+      "Record one process alone{.}: while the others rest, or on a separate GPU. Then what its \z
+        fixes save is known.",
     },
     {
       when = "overhead",
-      torch_profiler = "Record less at once to confirm times: no `with_stack`, `profile_memory`, \z
-        `record_shapes`.",
-      nsys = "Trace less at once to confirm times: leave out osrt, or NVTX of every operator.",
+      torch_profiler = "Record less at once to confirm times{.}: no `with_stack`, \z
+        `profile_memory`, `record_shapes`.",
+      nsys = "Trace less at once to confirm times{.}: leave out osrt, or NVTX of every operator.",
     },
     {
       when = "added",
-      torch_profiler = "Record less at once: no `with_stack`, `profile_memory` or `record_shapes` \z
-        brings the recorded step closer to the measured one.",
-      nsys = "Record less at once: without osrt, stack samples and NVTX of every operator the \z
+      torch_profiler = "Record less at once{.}: no `with_stack`, `profile_memory` or \z
+        `record_shapes` brings the recorded step closer to the measured one.",
+      nsys = "Record less at once{.}: without osrt, stack samples and NVTX of every operator the \z
         recorded step comes closer to the measured one.",
     },
     {
       when = "longer",
-      "Measure the step again: the same program, data and GPU, and steps as warm as the recorded \z
-        ones.",
+      "Measure the step again{.}: the same program, data and GPU, and steps as warm as the \z
+        recorded ones.",
     },
   },
   evaluate = function(trace, options)

@@ -58,50 +58,50 @@ return {
     -- What to do first about each result; the advice on other results names the call.
     {
       when = "cudaErrorMemoryAllocation",
-      "Use less memory: a smaller batch or problem. Free what is no longer used, and check with \z
-        nvidia-smi which other process holds memory of this GPU.",
+      "Use less memory{.}: a smaller batch or problem. Free what is no longer used, and check \z
+        with nvidia-smi which other process holds memory of this GPU.",
     },
     {
       when = "cudaErrorUnsupportedPtxVersion",
-      "Update the driver, or build with an older CUDA toolkit: one no newer than the driver. Code \z
-        built for this GPU (`nvcc -gencode arch=compute_XY,code=sm_XY`) needs no PTX to be \z
+      "Update the driver, or build with an older CUDA toolkit{.}: one no newer than the driver. \z
+        Code built for this GPU (`nvcc -gencode arch=compute_XY,code=sm_XY`) needs no PTX to be \z
         compiled at all.",
     },
     {
       when = "cudaErrorInvalidPtx",
-      "Build code for this GPU: `nvcc -gencode arch=compute_XY,code=sm_XY`.",
+      "Build code for this GPU{.}: `nvcc -gencode arch=compute_XY,code=sm_XY`.",
     },
     {
       when = "cudaErrorNoKernelImageForDevice",
-      "Build for this GPU as well: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a build \z
-        of the library that supports it.",
+      "Build for this GPU as well{.}: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a \z
+        build of the library that supports it.",
     },
     {
       when = "cudaErrorInvalidDeviceFunction",
-      "Build for this GPU as well: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a build \z
-        of the library that supports it.",
+      "Build for this GPU as well{.}: `nvcc -gencode arch=compute_XY,code=sm_XY`, or install a \z
+        build of the library that supports it.",
     },
     {
       when = "cudaErrorIllegalAddress",
-      "Run `compute-sanitizer PROGRAM`: it names the kernel, the line and the address.",
+      "Run `compute-sanitizer PROGRAM`{.}: it names the kernel, the line and the address.",
     },
     {
       when = "cudaErrorMisalignedAddress",
-      "Run `compute-sanitizer PROGRAM`: it names the kernel, the line and the address.",
+      "Run `compute-sanitizer PROGRAM`{.}: it names the kernel, the line and the address.",
     },
     {
       when = "cudaErrorLaunchFailure",
-      "Run `compute-sanitizer PROGRAM`: it names the kernel and the line.",
+      "Run `compute-sanitizer PROGRAM`{.}: it names the kernel and the line.",
     },
     {
       when = "cudaErrorLaunchOutOfResources",
-      "Launch fewer threads per block. Or limit the kernel's registers (`__launch_bounds__`).",
+      "Launch fewer threads per block{.}. Or limit the kernel's registers (`__launch_bounds__`).",
     },
     {
       when = "cudaErrorInsufficientDriver",
-      "Update the driver. Or install a CUDA runtime that is no newer than the driver.",
+      "Update the driver{.}. Or install a CUDA runtime that is no newer than the driver.",
     },
-    { unless = known, "Find out why `{call}` fails: check what every call returns." },
+    { unless = known, "Find out why `{call}` fails{.}: check what every call returns." },
   },
   evaluate = function(trace, options)
     if trace:is "torch_profiler" then

@@ -238,32 +238,32 @@ return {
   advice = {
     {
       when = "blocking",
-      "Unset `CUDA_LAUNCH_BLOCKING`: it is meant for finding the launch that fails.",
+      "Unset `CUDA_LAUNCH_BLOCKING`{.}: it is meant for finding the launch that fails.",
     },
     {
       when = "caching",
-      pytorch = "Unset `PYTORCH_NO_CUDA_MEMORY_CACHING`: it is meant for finding errors with \z
+      pytorch = "Unset `PYTORCH_NO_CUDA_MEMORY_CACHING`{.}: it is meant for finding errors with \z
         compute-sanitizer.",
     },
     {
       when = "tf32",
-      "Unset `NVIDIA_TF32_OVERRIDE`: it overrides what the program asks for. Keep it only where \z
-        matrix products need all the digits of FP32.",
+      "Unset `NVIDIA_TF32_OVERRIDE`{.}: it overrides what the program asks for. Keep it only \z
+        where matrix products need all the digits of FP32.",
     },
     {
       when = "p2p",
-      "Unset `NCCL_P2P_DISABLE`: `NCCL_DEBUG=INFO` then shows which transport NCCL takes. If the \z
-        machine hangs without it, fix that (IOMMU, ACS).",
+      "Unset `NCCL_P2P_DISABLE`{.}: `NCCL_DEBUG=INFO` then shows which transport NCCL takes. If \z
+        the machine hangs without it, fix that (IOMMU, ACS).",
     },
     {
       when = "ib",
-      "Unset `NCCL_IB_DISABLE`: machines with InfiniBand or RoCE then use it. `NCCL_DEBUG=INFO` \z
-        shows which network NCCL takes.",
+      "Unset `NCCL_IB_DISABLE`{.}: machines with InfiniBand or RoCE then use it. \z
+        `NCCL_DEBUG=INFO` shows which network NCCL takes.",
     },
     {
       when = "debug",
-      "Unset `TORCH_DISTRIBUTED_DEBUG`, or set it to INFO: DETAIL is meant for finding ranks that \z
-        disagree.",
+      "Unset `TORCH_DISTRIBUTED_DEBUG`, or set it to INFO{.}: DETAIL is meant for finding ranks \z
+        that disagree.",
     },
     { when = "threads", "Set `OMP_NUM_THREADS` to the cores that each process may use." },
   },

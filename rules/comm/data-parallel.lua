@@ -61,21 +61,21 @@ return {
     {
       pytorch = {
         training = {
-          "Run one process per GPU: `torchrun --nproc-per-node {devices}` with \z
+          "Run one process per GPU{.}: `torchrun --nproc-per-node {devices}` with \z
             `DistributedDataParallel` instead of `torch.nn.DataParallel`. Replicas then stay in \z
             place, and gradients travel during backward.",
-          "Until then keep outputs small: compute the loss inside the module, so that losses and \z
-            not logits are gathered on one GPU.",
+          "Until then keep outputs small{.}: compute the loss inside the module, so that losses \z
+            and not logits are gathered on one GPU.",
         },
         cuda = {
-          "Run one process per GPU: `torchrun --nproc-per-node {devices}` instead of \z
+          "Run one process per GPU{.}: `torchrun --nproc-per-node {devices}` instead of \z
             `torch.nn.DataParallel`, each process with a replica that stays in place and its own \z
             part of the batch.",
-          "Until then keep outputs small: gather the choice (argmax, top-k) on one GPU instead of \z
-            all logits.",
+          "Until then keep outputs small{.}: gather the choice (argmax, top-k) on one GPU instead \z
+            of all logits.",
         },
       },
-      cuda = "Keep shared data on every GPU: send only what changed.",
+      cuda = "Keep shared data on every GPU{.}: send only what changed.",
     },
   },
   evaluate = function(trace, options)

@@ -37,13 +37,13 @@ return {
   },
   advice = {
     {
-      pytorch = "Turn off `broadcast_buffers`: `DistributedDataParallel(model, \z
+      pytorch = "Turn off `broadcast_buffers`{.}: `DistributedDataParallel(model, \z
         broadcast_buffers=False)`. Each rank then keeps its own running statistics, which only \z
         evaluation uses; broadcast those of one rank before evaluation.",
-      cuda = "Send the buffers once: before they are used, not every time.",
+      cuda = "Send the buffers once{.}: before they are used, not every time.",
     },
     {
-      pytorch = "Or keep the statistics equal: \z
+      pytorch = "Or keep the statistics equal{.}: \z
         `torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)`, for the price of a small \z
         all-reduce per layer.",
     },

@@ -91,47 +91,47 @@ return {
     {
       when = "deepep",
       pytorch = {
-        "Overlap dispatch and combine with compute: DeepEP's `async_finish=True` (ElasticBuffer: \z
-          `async_with_compute_stream=True`), work on other tokens meanwhile, and wait for the \z
-          event only where the result is used. What still runs alone on the GPU may take more SMs \z
-          (`num_sms`).",
+        "Overlap dispatch and combine with compute{.}: DeepEP's `async_finish=True` \z
+          (ElasticBuffer: `async_with_compute_stream=True`), work on other tokens meanwhile, and \z
+          wait for the event only where the result is used. What still runs alone on the GPU may \z
+          take more SMs (`num_sms`).",
         {
-          tokens = "For decoding: `low_latency_dispatch` and `low_latency_combine` with \z
+          tokens = "For decoding{.}: `low_latency_dispatch` and `low_latency_combine` with \z
             `return_recv_hook=True` transfer data without taking SMs.",
         },
       },
-      cuda = "Send one half of the tokens while the other half computes. Keep the exchange within \z
-        NVLink.",
+      cuda = "Send one half of the tokens while the other half computes{.}. Keep the exchange \z
+        within NVLink.",
     },
     -- How to switch on overlap for each kind of collective.
     {
       when = "all-reduce",
-      megatron = "Switch on overlap: `--sequence-parallel --tp-comm-overlap` for tensor \z
+      megatron = "Switch on overlap{.}: `--sequence-parallel --tp-comm-overlap` for tensor \z
         parallelism, `--overlap-grad-reduce --overlap-param-gather` for the distributed \z
         optimizer.",
-      nemo = "Switch on overlap: `model.ub_tp_comm_overlap=True` for tensor parallelism, \z
+      nemo = "Switch on overlap{.}: `model.ub_tp_comm_overlap=True` for tensor parallelism, \z
         `overlap_grad_reduce=True` and `overlap_param_gather=True` for the distributed optimizer.",
-      vllm = "Use fewer GPUs per replica: `--tensor-parallel-size` no larger than the model needs \z
-        and within NVLink, and replicas on the other GPUs (`--data-parallel-size`).",
-      sglang = "Fuse the all-reduce into the norm: `--enable-flashinfer-allreduce-fusion`. Use no \z
-        more GPUs per replica than the model needs (`--tp-size`), and replicas on the others \z
+      vllm = "Use fewer GPUs per replica{.}: `--tensor-parallel-size` no larger than the model \z
+        needs and within NVLink, and replicas on the other GPUs (`--data-parallel-size`).",
+      sglang = "Fuse the all-reduce into the norm{.}: `--enable-flashinfer-allreduce-fusion`. Use \z
+        no more GPUs per replica than the model needs (`--tp-size`), and replicas on the others \z
         (`--dp-size`).",
-      tensorrt_llm = "Use fewer GPUs per replica: `tensor_parallel_size` no larger than the model \z
-        needs and within NVLink, and replicas on the other GPUs.",
-      deepspeed = "Overlap the reduction with backward: `overlap_comm: true` in \z
+      tensorrt_llm = "Use fewer GPUs per replica{.}: `tensor_parallel_size` no larger than the \z
+        model needs and within NVLink, and replicas on the other GPUs.",
+      deepspeed = "Overlap the reduction with backward{.}: `overlap_comm: true` in \z
         `zero_optimization`. With gradient accumulation reduce once, at its boundary.",
       pytorch = {
         training = {
-          "Overlap gradient reduction with backward: `DistributedDataParallel` reduces in buckets \z
-            during backward. `static_graph=True` and `find_unused_parameters=False` keep that \z
-            going, `bucket_cap_mb=100` makes fewer and larger messages, \z
+          "Overlap gradient reduction with backward{.}: `DistributedDataParallel` reduces in \z
+            buckets during backward. `static_graph=True` and `find_unused_parameters=False` keep \z
+            that going, `bucket_cap_mb=100` makes fewer and larger messages, \z
             `gradient_as_bucket_view=True` saves their copies. A loop of `all_reduce` calls after \z
             backward hides nothing.",
-          "With gradient accumulation, reduce once: wrap all micro-batches but the last in \z
+          "With gradient accumulation, reduce once{.}: wrap all micro-batches but the last in \z
             `model.no_sync()`.",
         },
-        cuda = "Start each all-reduce early: with `async_op=True` as soon as its input is ready, \z
-          and wait for it only where the result is used. If each layer needs one (tensor \z
+        cuda = "Start each all-reduce early{.}: with `async_op=True` as soon as its input is \z
+          ready, and wait for it only where the result is used. If each layer needs one (tensor \z
           parallelism), send one half of the batch while the other computes.",
       },
       jax = let_overlap.jax,
@@ -139,84 +139,86 @@ return {
     },
     {
       when = "reduce-scatter and all-gather",
-      megatron = "Switch on overlap: `--use-distributed-optimizer --overlap-grad-reduce \z
+      megatron = "Switch on overlap{.}: `--use-distributed-optimizer --overlap-grad-reduce \z
         --overlap-param-gather`; for tensor parallelism `--sequence-parallel --tp-comm-overlap`.",
-      nemo = "Switch on overlap: `overlap_grad_reduce=True` and `overlap_param_gather=True` of \z
+      nemo = "Switch on overlap{.}: `overlap_grad_reduce=True` and `overlap_param_gather=True` of \z
         the distributed optimizer; for tensor parallelism `model.ub_tp_comm_overlap=True`.",
-      deepspeed = "Overlap communication with compute: `overlap_comm: true`, and stage 2 instead \z
-        of 3 if memory allows.",
+      deepspeed = "Overlap communication with compute{.}: `overlap_comm: true`, and stage 2 \z
+        instead of 3 if memory allows.",
       pytorch = {
         training = {
-          "Prefetch the next block's weights: FSDP with each transformer block wrapped \z
+          "Prefetch the next block's weights{.}: FSDP with each transformer block wrapped \z
             separately, `backward_prefetch=BackwardPrefetch.BACKWARD_PRE`, \z
             `forward_prefetch=True`; FSDP2: `set_modules_to_forward_prefetch` and \z
             `set_modules_to_backward_prefetch`. If memory allows, keep gathered weights: \z
             `ShardingStrategy.SHARD_GRAD_OP`, or `reshard_after_forward=False`.",
-          "With gradient accumulation, communicate once: `no_sync()` (FSDP2: \z
+          "With gradient accumulation, communicate once{.}: `no_sync()` (FSDP2: \z
             `set_requires_gradient_sync(False)`) on all micro-batches but the last.",
         },
-        cuda = "Gather the next layer's weights while this one computes: `async_op=True`, or FSDP \z
-          with `forward_prefetch=True`. If memory allows, keep them gathered.",
+        cuda = "Gather the next layer's weights while this one computes{.}: `async_op=True`, or \z
+          FSDP with `forward_prefetch=True`. If memory allows, keep them gathered.",
       },
       jax = let_overlap.jax,
       cuda = let_overlap.cuda,
     },
     {
       when = "all-to-all",
-      torchrec = "Exchange the next batch's features during compute: TrainPipelineSparseDist, or \z
-        PrefetchTrainPipelineSparseDist if tables are cached on the GPU.",
-      vllm = "Send one half of the batch while the other computes: `--enable-dbo`, which needs \z
+      torchrec = "Exchange the next batch's features during compute{.}: TrainPipelineSparseDist, \z
+        or PrefetchTrainPipelineSparseDist if tables are cached on the GPU.",
+      vllm = "Send one half of the batch while the other computes{.}: `--enable-dbo`, which needs \z
         `--data-parallel-size`, `--enable-expert-parallel` and one of DeepEP's \z
         `--all2all-backend`.",
-      sglang = "Send one half of the batch while the other computes: \z
+      sglang = "Send one half of the batch while the other computes{.}: \z
         `--enable-two-batch-overlap`, with `--moe-a2a-backend deepep`.",
-      megatron = "Overlap the exchange with the shared expert: `--moe-shared-expert-overlap`, \z
+      megatron = "Overlap the exchange with the shared expert{.}: `--moe-shared-expert-overlap`, \z
         `--moe-token-dispatcher-type flex` with `--moe-enable-deepep`. Keep expert parallelism \z
         within NVLink.",
       pytorch = {
-        "Send one half of the tokens while the other half computes. Keep expert parallelism \z
+        "Send one half of the tokens while the other half computes{.}. Keep expert parallelism \z
           within NVLink.",
-        "If embedding tables are spread over ranks: look up the next batch while this one \z
+        "If embedding tables are spread over ranks{.}: look up the next batch while this one \z
           computes.",
       },
-      cuda = "Send one half of the data while the other half computes. Keep the exchange within \z
-        NVLink.",
+      cuda = "Send one half of the data while the other half computes{.}. Keep the exchange \z
+        within NVLink.",
     },
     {
       when = "broadcast",
-      pytorch = "Send what does not change only once: start the rest with `async_op=True` while \z
+      pytorch = "Send what does not change only once{.}: start the rest with `async_op=True` \z
+        while other work runs.",
+      cuda = "Send what does not change only once{.}: send the rest on a separate stream while \z
         other work runs.",
-      cuda = "Send what does not change only once: send the rest on a separate stream while other \z
-        work runs.",
     },
     {
       when = "send and receive",
-      megatron = "Run more micro-batches a step: with `--num-layers-per-virtual-pipeline-stage` \z
-        and without `--no-overlap-p2p-communication`.",
-      nemo = "Run more micro-batches a step: with `virtual_pipeline_model_parallel_size`.",
+      megatron = "Run more micro-batches a step{.}: with \z
+        `--num-layers-per-virtual-pipeline-stage` and without `--no-overlap-p2p-communication`.",
+      nemo = "Run more micro-batches a step{.}: with `virtual_pipeline_model_parallel_size`.",
       pytorch = {
-        training = "Run more micro-batches a step: with several stages on each rank in turn \z
+        training = "Run more micro-batches a step{.}: with several stages on each rank in turn \z
           (`torch.distributed.pipelining`: `ScheduleInterleaved1F1B`).",
-        cuda = "Cut the batch into more parts: then all pipeline stages work at once.",
+        cuda = "Cut the batch into more parts{.}: then all pipeline stages work at once.",
       },
-      cuda = "Send each part as soon as it is computed: on a separate stream, while the rest \z
+      cuda = "Send each part as soon as it is computed{.}: on a separate stream, while the rest \z
         computes.",
     },
     {
       when = "another kind",
-      "Put communication on its own stream: start it as soon as its data is ready.",
+      "Put communication on its own stream{.}: start it as soon as its data is ready.",
     },
     {
       when = "in FP32",
-      megatron = "Halve the messages, which are FP32: leave out \z
+      megatron = "Halve the messages, which are FP32{.}: leave out \z
         `--accumulate-allreduce-grads-in-fp32`.",
-      fsdp = "Halve the messages, which are FP32: `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
+      fsdp = "Halve the messages, which are FP32{.}: \z
+        `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
       pytorch = {
-        training = "Halve the messages, which are FP32. DDP: `model.register_comm_hook(None, \z
+        training = "Halve the messages, which are FP32{.}. DDP: `model.register_comm_hook(None, \z
           torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)`; FSDP: \z
           `MixedPrecision(reduce_dtype=torch.bfloat16)`.",
       },
-      cuda = "Halve the messages, which are FP32: send half precision if the result tolerates it.",
+      cuda = "Halve the messages, which are FP32{.}: send half precision if the result tolerates \z
+        it.",
     },
   },
   evaluate = function(trace, options, factors)

@@ -53,19 +53,19 @@ return {
   },
   advice = {
     {
-      megatron = "Switch on `--overlap-param-gather`: with Megatron's own FSDP or distributed \z
+      megatron = "Switch on `--overlap-param-gather`{.}: with Megatron's own FSDP or distributed \z
         optimizer.",
-      deepspeed = "Prefetch more: `overlap_comm: true` and a larger `stage3_prefetch_bucket_size` \z
-        (5e8).",
-      jax = "Let XLA gather ahead: `XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true`.",
+      deepspeed = "Prefetch more{.}: `overlap_comm: true` and a larger \z
+        `stage3_prefetch_bucket_size` (5e8).",
+      jax = "Let XLA gather ahead{.}: `XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true`.",
       pytorch = {
-        "Prefetch the next block's weights: \z
+        "Prefetch the next block's weights{.}: \z
           `FSDP(backward_prefetch=BackwardPrefetch.BACKWARD_PRE, forward_prefetch=True)`; FSDP2: \z
           `set_modules_to_forward_prefetch` and `set_modules_to_backward_prefetch` on each block.",
-        "Wrap each transformer block separately (`auto_wrap_policy`): a single unit has nothing \z
-          to overlap with.",
+        "Wrap each transformer block separately (`auto_wrap_policy`){.}: a single unit has \z
+          nothing to overlap with.",
       },
-      cuda = "Start each block's gather one block earlier: on a separate stream, before the \z
+      cuda = "Start each block's gather one block earlier{.}: on a separate stream, before the \z
         previous block is launched.",
     },
   },

@@ -40,22 +40,22 @@ return {
   },
   advice = {
     {
-      deepspeed = "Use ZeRO stage 2 instead of 3: or a larger `stage3_max_live_parameters` and \z
+      deepspeed = "Use ZeRO stage 2 instead of 3{.}: or a larger `stage3_max_live_parameters` and \z
         `stage3_max_reuse_distance`.",
       pytorch = {
-        training = "Keep weights gathered until backward: \z
+        training = "Keep weights gathered until backward{.}: \z
           `FSDP(sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)`, FSDP2: `fully_shard(..., \z
           reshard_after_forward=False)`; within a node only: `HYBRID_SHARD`, \z
           `reshard_after_forward=8`.",
-        cuda = "Keep what was gathered until its last use: FSDP2: `fully_shard(..., \z
+        cuda = "Keep what was gathered until its last use{.}: FSDP2: `fully_shard(..., \z
           reshard_after_forward=False)`.",
       },
       cuda = "Keep what was gathered until its last use.",
     },
     {
       unless = "fits",
-      nsys = "Check the memory peak first: `--cuda-memory-usage=true` records it.",
-      torch_profiler = "Check the memory peak first: \z
+      nsys = "Check the memory peak first{.}: `--cuda-memory-usage=true` records it.",
+      torch_profiler = "Check the memory peak first{.}: \z
         `torch.profiler.profile(profile_memory=True)` records it.",
     },
   },

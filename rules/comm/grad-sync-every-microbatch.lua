@@ -68,14 +68,14 @@ return {
   advice = {
     once {
       when = "scattered",
-      pytorch = "Reduce only the last micro-batch: `model.no_sync()` around forward and backward \z
-        of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are then held \z
-        whole until the last: check that they fit.",
+      pytorch = "Reduce only the last micro-batch{.}: `model.no_sync()` around forward and \z
+        backward of all others (FSDP2: `model.set_requires_gradient_sync(False)`). Gradients are \z
+        then held whole until the last: check that they fit.",
     },
     once {
       unless = "scattered",
-      pytorch = "Reduce only the last micro-batch: `DistributedDataParallel`'s `model.no_sync()` \z
-        around forward and backward of all others.",
+      pytorch = "Reduce only the last micro-batch{.}: `DistributedDataParallel`'s \z
+        `model.no_sync()` around forward and backward of all others.",
     },
   },
   evaluate = function(trace, options)

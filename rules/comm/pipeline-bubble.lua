@@ -60,46 +60,46 @@ return {
   advice = {
     {
       when = "messages",
-      megatron = "Run more micro-batches a step: a larger `--global-batch-size / \z
+      megatron = "Run more micro-batches a step{.}: a larger `--global-batch-size / \z
         --micro-batch-size`, and `--num-layers-per-virtual-pipeline-stage` without \z
         `--no-overlap-p2p-communication`.",
-      nemo = "Run more micro-batches a step: a larger `global_batch_size` over \z
+      nemo = "Run more micro-batches a step{.}: a larger `global_batch_size` over \z
         `micro_batch_size`, and `virtual_pipeline_model_parallel_size`.",
-      deepspeed = "Run more micro-batches a step: a larger `gradient_accumulation_steps` with a \z
-        smaller `train_micro_batch_size_per_gpu`.",
+      deepspeed = "Run more micro-batches a step{.}: a larger `gradient_accumulation_steps` with \z
+        a smaller `train_micro_batch_size_per_gpu`.",
       pytorch = {
-        training = "Run more and smaller micro-batches a step: with a schedule that puts several \z
-          stages on each GPU (`torch.distributed.pipelining`, `ScheduleInterleaved1F1B` or \z
-          `ScheduleZBVZeroBubble`).",
-        cuda = "Cut the batch into more parts: then all stages work at once.",
+        training = "Run more and smaller micro-batches a step{.}: with a schedule that puts \z
+          several stages on each GPU (`torch.distributed.pipelining`, `ScheduleInterleaved1F1B` \z
+          or `ScheduleZBVZeroBubble`).",
+        cuda = "Cut the batch into more parts{.}: then all stages work at once.",
       },
-      cuda = "Cut the work into more parts: send each as soon as it is computed, so that all \z
+      cuda = "Cut the work into more parts{.}: send each as soon as it is computed, so that all \z
         stages work at once.",
     },
     {
       when = { "messages", "unequal" },
-      "Give the stages equal work: the longest one sets the pace (embedding and loss count as \z
+      "Give the stages equal work{.}: the longest one sets the pace (embedding and loss count as \z
         layers).",
     },
     {
       when = "layers",
       pytorch = {
         training = {
-          'Put the whole model on each GPU: {whole}Run one process per GPU \z
+          'Put the whole model on each GPU{.}: {whole}Run one process per GPU \z
             (`DistributedDataParallel`) instead of `device_map="auto"` or layers moved by hand.',
           "Otherwise shard every layer (FSDP, tensor parallelism), or run a pipeline with \z
             micro-batches (`torch.distributed.pipelining`).",
         },
         cuda = {
-          'Put the whole model on each GPU: {whole}Run one process per GPU, each with its own \z
+          'Put the whole model on each GPU{.}: {whole}Run one process per GPU, each with its own \z
             part of the batch, instead of `device_map="auto"` or layers moved by hand.',
           "Otherwise split every layer over the GPUs (tensor parallelism) instead of giving each \z
             GPU some of the layers, or let several batches follow each other through them \z
             (`torch.distributed.pipelining`).",
         },
       },
-      cuda = "Split the data, not the steps of the work: then all GPUs work at once. Or cut the \z
-        work into parts that follow each other through the GPUs.",
+      cuda = "Split the data, not the steps of the work{.}: then all GPUs work at once. Or cut \z
+        the work into parts that follow each other through the GPUs.",
     },
   },
   evaluate = function(trace, options)

@@ -164,11 +164,11 @@ return {
   advice = {
     {
       when = { "computing", "as_many" },
-      pytorch = "Give all ranks batches of equal size: GPU {device} runs as many kernels as the \z
-        others, but they take longer. Its batches may be larger: compare tokens by rank, and pack \z
-        or sort sequences by length. Otherwise the GPU is slower (`nvidia-smi -q -d \z
+      pytorch = "Give all ranks batches of equal size{.}: GPU {device} runs as many kernels as \z
+        the others, but they take longer. Its batches may be larger: compare tokens by rank, and \z
+        pack or sort sequences by length. Otherwise the GPU is slower (`nvidia-smi -q -d \z
         CLOCK,PERFORMANCE,TEMPERATURE`; another process on it).",
-      cuda = "Give all ranks parts of equal size: GPU {device} runs as many kernels as the \z
+      cuda = "Give all ranks parts of equal size{.}: GPU {device} runs as many kernels as the \z
         others, but they take longer. Its part of the problem may be larger: compare sizes by \z
         rank. Otherwise the GPU is slower (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`; \z
         another process on it).",
@@ -176,38 +176,38 @@ return {
     {
       when = "computing",
       unless = "as_many",
-      pytorch = "Balance the ranks' work: GPU {device} runs {kernels} kernels {a_step}, the \z
+      pytorch = "Balance the ranks' work{.}: GPU {device} runs {kernels} kernels {a_step}, the \z
         others {usual_kernels}. Spread layers evenly over pipeline stages and experts over ranks, \z
         and move what only this rank does (metrics, logging) out of the loop.",
-      cuda = "Balance the ranks' work: GPU {device} runs {kernels} kernels {a_step}, the others \z
-        {usual_kernels}. Give all ranks parts of the same size, and move what only this rank does \z
-        (output, checks) out of the loop.",
+      cuda = "Balance the ranks' work{.}: GPU {device} runs {kernels} kernels {a_step}, the \z
+        others {usual_kernels}. Give all ranks parts of the same size, and move what only this \z
+        rank does (output, checks) out of the loop.",
     },
     {
       when = "input",
-      pytorch = "Give all ranks as many loader workers and cores: GPU {device} waits for its data \z
-        (`num_workers`, `OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal \z
-        size as well.",
-      cuda = "Give all ranks as many cores and reading threads: GPU {device} waits for its data \z
-        (`OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
+      pytorch = "Give all ranks as many loader workers and cores{.}: GPU {device} waits for its \z
+        data (`num_workers`, `OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of \z
+        equal size as well.",
+      cuda = "Give all ranks as many cores and reading threads{.}: GPU {device} waits for its \z
+        data (`OMP_NUM_THREADS`, `numactl --cpunodebind`). Give them parts of equal size as well.",
     },
     {
       when = "launch",
-      pytorch = "Give every rank its own cores: the host of GPU {device} launches more slowly, by \z
-        {more} ms {a_step}. The profiler slows launching too: time the step without it first. If \z
-        it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or launch less \z
-        (CUDA graphs, `torch.compile`).",
-      cuda = "Give every rank its own cores: the host of GPU {device} launches more slowly, by \z
+      pytorch = "Give every rank its own cores{.}: the host of GPU {device} launches more slowly, \z
+        by {more} ms {a_step}. The profiler slows launching too: time the step without it first. \z
+        If it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or launch \z
+        less (CUDA graphs, `torch.compile`).",
+      cuda = "Give every rank its own cores{.}: the host of GPU {device} launches more slowly, by \z
         {more} ms {a_step}. The profiler slows launching too: time the step without it first. If \z
         it stays slow, bind the cores (numactl), or launch less (CUDA graphs).",
     },
     {
       when = { "other", "sleeps" },
-      pytorch = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer \z
+      pytorch = "Find out why this rank sleeps{.}: GPU {device} spends {more} ms {a_step} longer \z
         {spends} than the others. Take logging, validation, saving and `.item()` that only this \z
         rank does out of the loop, or do them on all ranks in turn; bind each process to the \z
         cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
-      cuda = "Find out why this rank sleeps: GPU {device} spends {more} ms {a_step} longer \z
+      cuda = "Find out why this rank sleeps{.}: GPU {device} spends {more} ms {a_step} longer \z
         {spends} than the others. Take output, checks and saving that only this rank does out of \z
         the loop, or do them on all ranks in turn; bind each process to the cores next to its GPU \z
         (numactl).",
@@ -215,25 +215,25 @@ return {
     {
       when = "other",
       unless = "sleeps",
-      pytorch = "Move what only this rank does out of the loop: GPU {device} spends {more} ms \z
+      pytorch = "Move what only this rank does out of the loop{.}: GPU {device} spends {more} ms \z
         {a_step} longer {spends} than the others. Take logging, validation, saving and `.item()` \z
         that only this rank does out of the loop, or do them on all ranks in turn; bind each \z
         process to the cores next to its GPU (numactl, `torchrun` with `--numa-binding`).",
-      cuda = "Move what only this rank does out of the loop: GPU {device} spends {more} ms \z
+      cuda = "Move what only this rank does out of the loop{.}: GPU {device} spends {more} ms \z
         {a_step} longer {spends} than the others. Take output, checks and saving that only this \z
         rank does out of the loop, or do them on all ranks in turn; bind each process to the \z
         cores next to its GPU (numactl).",
     },
     {
       when = "untold",
-      "Compare the ranks' timelines: no one kind of work sets the late rank apart. Look before \z
+      "Compare the ranks' timelines{.}: no one kind of work sets the late rank apart. Look before \z
         the longest of these waits.",
     },
     {
       when = "turns",
-      pytorch = "Ranks that take turns usually have unequal batches: bucket or pack sequences by \z
-        length, so that all ranks have equal numbers of tokens.",
-      cuda = "Ranks that take turns usually have parts of unequal size: balance them again.",
+      pytorch = "Ranks that take turns usually have unequal batches{.}: bucket or pack sequences \z
+        by length, so that all ranks have equal numbers of tokens.",
+      cuda = "Ranks that take turns usually have parts of unequal size{.}: balance them again.",
     },
   },
   evaluate = function(trace, options, factors)

@@ -91,7 +91,7 @@ return {
       slower.",
   },
   advice = {
-    "Check which transport NCCL uses: run with `NCCL_DEBUG=INFO`. NET/Socket where there is \z
+    "Check which transport NCCL uses{.}: run with `NCCL_DEBUG=INFO`. NET/Socket where there is \z
       InfiniBand, or SHM where there is NVLink, is the cause. Leave `NCCL_P2P_DISABLE` and \z
       `NCCL_IB_DISABLE` unset; `NCCL_SOCKET_IFNAME` and `NCCL_IB_HCA` name the fast network.",
     "Containers need `--ipc=host` (or `--shm-size`), `--ulimit memlock=-1` and the InfiniBand \z

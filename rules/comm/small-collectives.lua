@@ -91,16 +91,17 @@ return {
   },
   advice = {
     {
-      deepspeed = "Send tensors together: `reduce_bucket_size` and `allgather_bucket_size` of 5e8.",
+      deepspeed = "Send tensors together{.}: `reduce_bucket_size` and `allgather_bucket_size` of \z
+        5e8.",
       pytorch = {
-        training = "Send gradients together in buckets: of 25 MB or more \z
+        training = "Send gradients together in buckets{.}: of 25 MB or more \z
           (`DistributedDataParallel` does so by itself: `bucket_cap_mb`), a gradient that now \z
           takes {messages} messages takes a few. In a hand-written loop: one flat buffer, or \z
           `torch.distributed._coalescing_manager`.",
-        cuda = "Send tensors together: in one flat buffer, or with \z
+        cuda = "Send tensors together{.}: in one flat buffer, or with \z
           `torch.distributed._coalescing_manager`.",
       },
-      cuda = "Send messages together: one buffer for all, or at least one call for all \z
+      cuda = "Send messages together{.}: one buffer for all, or at least one call for all \z
         (`ncclGroupStart` and `ncclGroupEnd` around them).",
     },
     {
@@ -108,10 +109,10 @@ return {
       pytorch = "Stack metrics and reduce them once, every so many steps.",
     },
     {
-      pytorch = "If each is needed at once (tensor parallelism): capture them in CUDA graphs, or \z
-        use one-shot kernels over symmetric memory (`torch.ops.symm_mem`, the custom all-reduce \z
-        of inference engines), which have less latency.",
-      cuda = "If each is needed at once: capture them in a CUDA graph, or use kernels over \z
+      pytorch = "If each is needed at once (tensor parallelism){.}: capture them in CUDA graphs, \z
+        or use one-shot kernels over symmetric memory (`torch.ops.symm_mem`, the custom \z
+        all-reduce of inference engines), which have less latency.",
+      cuda = "If each is needed at once{.}: capture them in a CUDA graph, or use kernels over \z
         symmetric memory (NCCL's device API, NVSHMEM), which have less latency.",
     },
   },

@@ -76,17 +76,17 @@ return {
   },
   advice = {
     {
-      vllm = "Choose the backend: `--attention-backend FLASH_ATTN` or FLASHINFER \z
+      vllm = "Choose the backend{.}: `--attention-backend FLASH_ATTN` or FLASHINFER \z
         (`VLLM_ATTENTION_BACKEND` in older releases).",
-      sglang = "Choose the backend: `--attention-backend fa3` (Hopper) or flashinfer.",
-      pytorch = "Let flash or cuDNN attention run: no `sdpa_kernel` or `enable_flash_sdp(False)` \z
-        in the code, no mask passed as a tensor. \z
+      sglang = "Choose the backend{.}: `--attention-backend fa3` (Hopper) or flashinfer.",
+      pytorch = "Let flash or cuDNN attention run{.}: no `sdpa_kernel` or \z
+        `enable_flash_sdp(False)` in the code, no mask passed as a tensor. \z
         `torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)` around the call raises and \z
         says what is in the way.",
-      cuda = "Call FlashAttention's or cuDNN's kernel: instead of the memory-efficient one.",
+      cuda = "Call FlashAttention's or cuDNN's kernel{.}: instead of the memory-efficient one.",
     },
     {
-      pytorch = "For a causal mask: `is_causal=True` instead of a tensor. Padding: variable \z
+      pytorch = "For a causal mask{.}: `is_causal=True` instead of a tensor. Padding: variable \z
         lengths (nested tensors, `flash_attn_varlen_func`). Any other mask or bias: \z
         `flex_attention`, or cuDNN's kernel, which takes a bias.",
     },

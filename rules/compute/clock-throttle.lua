@@ -68,32 +68,33 @@ return {
   advice = {
     {
       when = "at_limit",
-      "Check whether the power cap was lowered: the power limit lowers the clock (`nvidia-smi -q \z
-        -d POWER` shows the default limit; `nvidia-smi -pl` raises the cap). At the default limit \z
-        only less work or better cooling helps: fewer wasted matrix products, lower precision.",
+      "Check whether the power cap was lowered{.}: the power limit lowers the clock (`nvidia-smi \z
+        -q -d POWER` shows the default limit; `nvidia-smi -pl` raises the cap). At the default \z
+        limit only less work or better cooling helps: fewer wasted matrix products, lower \z
+        precision.",
     },
     {
       when = "below_limit",
-      "Check temperature and application clocks: it is not the power limit. Run `nvidia-smi -q -d \z
-        TEMPERATURE,PERFORMANCE` meanwhile; `nvidia-smi -rac` resets application clocks.",
+      "Check temperature and application clocks{.}: it is not the power limit. Run `nvidia-smi -q \z
+        -d TEMPERATURE,PERFORMANCE` meanwhile; `nvidia-smi -rac` resets application clocks.",
     },
     {
       when = "held",
       unless = "below_limit",
-      "Find out what holds the clock: `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE` \z
+      "Find out what holds the clock{.}: `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE` \z
         during the run. A locked clock: `nvidia-smi -rgc`; application clocks: `nvidia-smi -rac`; \z
         a lowered power cap: `nvidia-smi -pl`.",
     },
     {
       when = "slow",
       unless = { "at_limit", "below_limit" },
-      "Find out which limit lowers the clock: `nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` \z
+      "Find out which limit lowers the clock{.}: `nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE` \z
         during the run (or DCGM's fields for clock throttle reasons).",
     },
     {
       when = "slow",
       unless = "below_limit",
-      "Power: check whether the cap was lowered (`nvidia-smi -q -d POWER` shows the default \z
+      "Power{.}: check whether the cap was lowered (`nvidia-smi -q -d POWER` shows the default \z
         limit). Temperature: improve cooling. Neither: application clocks (`nvidia-smi -rac`).",
     },
   },

@@ -78,45 +78,48 @@ return {
   },
   advice = {
     {
-      vllm = "Decode more requests at once: a larger `--max-num-seqs`, and \z
+      vllm = "Decode more requests at once{.}: a larger `--max-num-seqs`, and \z
         `--gpu-memory-utilization` for the KV cache that they need; `--kv-cache-dtype fp8` halves \z
         that.",
-      sglang = "Decode more requests at once: a larger `--max-running-requests`, and \z
+      sglang = "Decode more requests at once{.}: a larger `--max-running-requests`, and \z
         `--mem-fraction-static` for the KV cache that they need; `--kv-cache-dtype fp8_e4m3` \z
         halves that.",
-      tensorrt_llm = "Decode more requests at once: a larger `max_batch_size`; `kv_cache_config` \z
-        with dtype fp8 halves the KV cache that they need.",
-      transformers = "Decode several requests in one `generate()`: a batch with left padding. Or \z
-        serve the model with an engine that batches requests as they come (continuous batching).",
-      pytorch = "Decode several requests at once: each read of the weights then serves all of \z
+      tensorrt_llm = "Decode more requests at once{.}: a larger `max_batch_size`; \z
+        `kv_cache_config` with dtype fp8 halves the KV cache that they need.",
+      transformers = "Decode several requests in one `generate()`{.}: a batch with left padding. \z
+        Or serve the model with an engine that batches requests as they come (continuous \z
+        batching).",
+      pytorch = "Decode several requests at once{.}: each read of the weights then serves all of \z
         them.",
-      cuda = "Decode several requests at once: each read of the weights then serves all of them.",
+      cuda = "Decode several requests at once{.}: each read of the weights then serves all of \z
+        them.",
     },
     {
       unless = "quantized",
-      vllm = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 \z
-        on), or a checkpoint in AWQ or GPTQ.",
-      sglang = "For the latency of one request: `--quantization fp8` (from compute capability 8.9 \z
-        on), or a checkpoint in AWQ or GPTQ.",
-      tensorrt_llm = "For the latency of one request: a checkpoint in FP8, NVFP4 or INT4-AWQ \z
+      vllm = "For the latency of one request{.}: `--quantization fp8` (from compute capability \z
+        8.9 on), or a checkpoint in AWQ or GPTQ.",
+      sglang = "For the latency of one request{.}: `--quantization fp8` (from compute capability \z
+        8.9 on), or a checkpoint in AWQ or GPTQ.",
+      tensorrt_llm = "For the latency of one request{.}: a checkpoint in FP8, NVFP4 or INT4-AWQ \z
         (ModelOpt; `quant_config` if weights are quantized when they are loaded).",
-      transformers = "For the latency of one request: weights in 8 or 4 bits \z
+      transformers = "For the latency of one request{.}: weights in 8 or 4 bits \z
         (`quantization_config`: TorchAoConfig, FineGrainedFP8Config, GPTQ or AWQ).",
-      pytorch = "For the latency of one request: weights in 8 or 4 bits (`torchao.quantize_` with \z
-        Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
-      cuda = "For the latency of one request: weights in 8 or 4 bits, expanded inside the product.",
+      pytorch = "For the latency of one request{.}: weights in 8 or 4 bits (`torchao.quantize_` \z
+        with Int8WeightOnlyConfig or Int4WeightOnlyConfig, and `torch.compile`).",
+      cuda = "For the latency of one request{.}: weights in 8 or 4 bits, expanded inside the \z
+        product.",
     },
     {
-      vllm = "Or speculative decoding (`--speculative-config`): several tokens for one pass over \z
-        the weights.",
-      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`): several tokens for one \z
-        pass over the weights.",
-      tensorrt_llm = "Or speculative decoding (`speculative_config`: Eagle3, MTP or NGram): \z
+      vllm = "Or speculative decoding (`--speculative-config`){.}: several tokens for one pass \z
+        over the weights.",
+      sglang = "Or speculative decoding (`--speculative-algorithm EAGLE`){.}: several tokens for \z
+        one pass over the weights.",
+      tensorrt_llm = "Or speculative decoding (`speculative_config`{.}: Eagle3, MTP or NGram): \z
         several tokens for one pass over the weights.",
-      transformers = "Or `generate(assistant_model=...)`: several tokens for one pass over the \z
+      transformers = "Or `generate(assistant_model=...)`{.}: several tokens for one pass over the \z
         weights.",
-      cuda = "Or speculative decoding: a small model proposes several tokens, and one pass over \z
-        the weights checks them.",
+      cuda = "Or speculative decoding{.}: a small model proposes several tokens, and one pass \z
+        over the weights checks them.",
     },
   },
   evaluate = function(trace, options, factors)

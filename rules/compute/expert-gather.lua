@@ -129,11 +129,11 @@ return {
   },
   advice = {
     {
-      pytorch = "Sort the tokens by expert and multiply in groups: `torch._grouped_mm`, or a \z
+      pytorch = "Sort the tokens by expert and multiply in groups{.}: `torch._grouped_mm`, or a \z
         library's fused kernel (MegaBlocks, ScatterMoE), instead of `weights[expert_of_token]` \z
         and bmm.",
-      jax = "Sort the tokens by expert and multiply in groups: `jax.lax.ragged_dot`.",
-      cuda = "Sort the rows by matrix and use grouped products: cuBLAS's or CUTLASS's grouped \z
+      jax = "Sort the tokens by expert and multiply in groups{.}: `jax.lax.ragged_dot`.",
+      cuda = "Sort the rows by matrix and use grouped products{.}: cuBLAS's or CUTLASS's grouped \z
         GEMM. Or let the kernel take the index and read the matrix in place.",
     },
   },

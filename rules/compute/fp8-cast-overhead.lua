@@ -60,20 +60,21 @@ return {
   advice = {
     {
       pytorch = {
-        inference = "Fuse scaling and casting: `torchao.quantization`'s `quantize_(model, \z
+        inference = "Fuse scaling and casting{.}: `torchao.quantization`'s `quantize_(model, \z
           Float8DynamicActivationFloat8WeightConfig())` with `torch.compile(model)`, or \z
           Transformer Engine's layers under `fp8_autocast`.",
-        cuda = "Fuse scaling and casting: `torchao.float8` (`convert_to_float8_training`) with \z
+        cuda = "Fuse scaling and casting{.}: `torchao.float8` (`convert_to_float8_training`) with \z
           `torch.compile(model)`, or Transformer Engine's layers under `fp8_autocast`.",
       },
-      cuda = "Fuse scaling and casting: one or two kernels that take maximum, scale and cast, and \z
-        read the operand once each.",
+      cuda = "Fuse scaling and casting{.}: one or two kernels that take maximum, scale and cast, \z
+        and read the operand once each.",
     },
     {
       pytorch = {
         training = "Delayed scaling (Transformer Engine's `DelayedScaling` recipe) takes the \z
-          scale from earlier steps: no maximum before the cast.",
-        cuda = "Store the weights in FP8 with their scales: then only activations have to be cast.",
+          scale from earlier steps{.}: no maximum before the cast.",
+        cuda = "Store the weights in FP8 with their scales{.}: then only activations have to be \z
+          cast.",
       },
     },
   },

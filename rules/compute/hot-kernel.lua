@@ -124,42 +124,42 @@ return {
   advice = {
     {
       when = "grid",
-      "Launch only as many blocks as there is work: a grid for what is left of the matrix, the \z
+      "Launch only as many blocks as there is work{.}: a grid for what is left of the matrix, the \z
         front or the list. A block that finds nothing to do still has to be scheduled; the grid \z
         costs at most {short} us of each launch.",
     },
     {
       when = "larger_blocks",
-      directives = "Choose larger blocks in the directive: OpenACC `vector_length(128)`, OpenMP \z
-        `thread_limit(128)`. And let gangs or teams cover all of the work (collapse).",
-      julia = "Launch blocks of 128 or 256 threads: `CUDA.launch_configuration` proposes one for \z
-        the kernel.",
-      numba = "Launch blocks of 128 or 256 threads, in whole warps: `kernel[blocks, 256]`.",
+      directives = "Choose larger blocks in the directive{.}: OpenACC `vector_length(128)`, \z
+        OpenMP `thread_limit(128)`. And let gangs or teams cover all of the work (collapse).",
+      julia = "Launch blocks of 128 or 256 threads{.}: `CUDA.launch_configuration` proposes one \z
+        for the kernel.",
+      numba = "Launch blocks of 128 or 256 threads, in whole warps{.}: `kernel[blocks, 256]`.",
       cupy = "Launch blocks of 128 or 256 threads, in whole warps.",
-      cuda = "Launch blocks of 128 or 256 threads, in whole warps: in two dimensions 32 x 8, with \z
-        the 32 along memory. `cudaOccupancyMaxPotentialBlockSize` proposes a size.",
+      cuda = "Launch blocks of 128 or 256 threads, in whole warps{.}: in two dimensions 32 x 8, \z
+        with the 32 along memory. `cudaOccupancyMaxPotentialBlockSize` proposes a size.",
     },
     {
       when = "multiple",
-      "Cut the work into a multiple of {at_once} blocks: or into many more and smaller ones. Or \z
-        launch exactly that many and let each loop over the grid.",
+      "Cut the work into a multiple of {at_once} blocks{.}: or into many more and smaller ones. \z
+        Or launch exactly that many and let each loop over the grid.",
     },
     {
-      python = "Ask Nsight Compute what bounds it: `ncu --kernel-name {called}{skip} \z
+      python = "Ask Nsight Compute what bounds it{.}: `ncu --kernel-name {called}{skip} \z
         --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section \z
         Occupancy --section WarpStateStats --section SourceCounters python PROGRAM`",
-      cuda = "Ask Nsight Compute what bounds it: `ncu --kernel-name {called}{skip} --launch-count \z
-        1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy --section \z
-        WarpStateStats --section SourceCounters ./PROGRAM`",
+      cuda = "Ask Nsight Compute what bounds it{.}: `ncu --kernel-name {called}{skip} \z
+        --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis --section \z
+        Occupancy --section WarpStateStats --section SourceCounters ./PROGRAM`",
     },
     {
       when = "by_memory",
-      "Memory limits it: move fewer bytes (smaller types, fusion with what runs before or after, \z
-        blocks that reuse what they load).",
+      "Memory limits it{.}: move fewer bytes (smaller types, fusion with what runs before or \z
+        after, blocks that reuse what they load).",
     },
     {
       unless = "by_memory",
-      "Memory-bound: neighboring threads should load neighboring addresses, and reused data \z
+      "Memory-bound{.}: neighboring threads should load neighboring addresses, and reused data \z
         should stay in shared memory. Latency-bound: more warps, or more independent loads in \z
         each. Compute-bound: smaller types, fast intrinsics, or a library's routine for the same.",
     },

@@ -54,16 +54,17 @@ return {
   },
   advice = {
     {
-      pytorch = "Keep model and inputs in NHWC: `model.to(memory_format=torch.channels_last)`, \z
+      pytorch = "Keep model and inputs in NHWC{.}: `model.to(memory_format=torch.channels_last)`, \z
         `images.to(memory_format=torch.channels_last)`. Time a step before and after.",
-      tensorflow = 'Keep images in NHWC, TensorFlow\'s own layout: `data_format="channels_last"`.',
-      jax = 'Keep images in NHWC: `dimension_numbers=("NHWC", "HWIO", "NHWC")` of \z
+      tensorflow = 'Keep images in NHWC, TensorFlow\'s own layout{.}: \z
+        `data_format="channels_last"`.',
+      jax = 'Keep images in NHWC{.}: `dimension_numbers=("NHWC", "HWIO", "NHWC")` of \z
         `lax.conv_general_dilated`.',
-      cuda = "Keep tensors in NHWC: cuDNN descriptors of `CUDNN_TENSOR_NHWC`, channels in \z
+      cuda = "Keep tensors in NHWC{.}: cuDNN descriptors of `CUDNN_TENSOR_NHWC`, channels in \z
         multiples of 8.",
     },
     {
-      pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it: look \z
+      pytorch = "Layers that copy back to NCHW (view, reshape, custom operators) undo it{.}: look \z
         for the operators that launch the remaining conversions.",
     },
   },

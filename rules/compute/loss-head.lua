@@ -69,22 +69,22 @@ return {
   },
   advice = {
     {
-      transformers = "Fuse projection and loss: `use_liger_kernel=True` of `TrainingArguments`, \z
-        or Liger's `LigerFusedLinearCrossEntropyLoss`. It never writes the logits, which saves \z
-        memory as well.",
-      megatron = "Fuse the cross-entropy: `--cross-entropy-loss-fusion`; in newer versions \z
+      transformers = "Fuse projection and loss{.}: `use_liger_kernel=True` of \z
+        `TrainingArguments`, or Liger's `LigerFusedLinearCrossEntropyLoss`. It never writes the \z
+        logits, which saves memory as well.",
+      megatron = "Fuse the cross-entropy{.}: `--cross-entropy-loss-fusion`; in newer versions \z
         `--cross-entropy-fusion-impl te`.",
-      nemo = "Fuse the cross-entropy: `cross_entropy_loss_fusion=True` of the model's \z
+      nemo = "Fuse the cross-entropy{.}: `cross_entropy_loss_fusion=True` of the model's \z
         configuration.",
-      pytorch = "Fuse projection and loss, chunk by chunk: Liger's \z
+      pytorch = "Fuse projection and loss, chunk by chunk{.}: Liger's \z
         `LigerFusedLinearCrossEntropyLoss`, or `cut_cross_entropy`. It never writes the logits, \z
         which saves memory as well.",
-      cuda = "Process the tokens in chunks: product, loss and gradient of a chunk in one pass, \z
+      cuda = "Process the tokens in chunks{.}: product, loss and gradient of a chunk in one pass, \z
         its logits never written in FP32.",
     },
     {
-      pytorch = "Without a library: `torch.compile` around the last projection and the loss fuses \z
-        the casts into the loss.",
+      pytorch = "Without a library{.}: `torch.compile` around the last projection and the loss \z
+        fuses the casts into the loss.",
     },
   },
   evaluate = function(trace, options, factors)

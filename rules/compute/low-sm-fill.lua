@@ -59,34 +59,35 @@ return {
   advice = {
     {
       when = "small_blocks",
-      "Use blocks of 128 threads or more: they keep all four schedulers of an SM busy, and \z
+      "Use blocks of 128 threads or more{.}: they keep all four schedulers of an SM busy, and \z
         '`{lonely}`' runs with {shape} threads (blocks x threads a block).",
     },
     {
       when = "few_threads",
-      directives = "Spread the loop over the whole GPU: '`{lonely}`' runs with {shape} threads \z
+      directives = "Spread the loop over the whole GPU{.}: '`{lonely}`' runs with {shape} threads \z
         (blocks x threads a block). Use OpenACC's gang and vector with collapse, or OpenMP's \z
         teams distribute parallel for, so that many threads share the iterations.",
-      cuda = "Give each element its own thread: '`{lonely}`' runs with {shape} threads (blocks x \z
-        threads a block). If elements outnumber threads, let each thread stride over the grid.",
+      cuda = "Give each element its own thread{.}: '`{lonely}`' runs with {shape} threads (blocks \z
+        x threads a block). If elements outnumber threads, let each thread stride over the grid.",
     },
     {
       when = "mostly_idle",
-      "Put more work in each launch: the GPU is also idle most of the time, and this helps both.",
+      "Put more work in each launch{.}: the GPU is also idle most of the time, and this helps \z
+        both.",
     },
     {
-      vllm = "Use a larger batch: `--max-num-seqs`, if requests are waiting. Then every kernel \z
+      vllm = "Use a larger batch{.}: `--max-num-seqs`, if requests are waiting. Then every kernel \z
         has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
-      sglang = "Use a larger batch: `--max-running-requests`, if requests are waiting. Then every \z
-        kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
-      tensorrt_llm = "Use a larger batch: `max_batch_size`, if requests are waiting. Then every \z
-        kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
-      training = "Use a larger batch or micro-batch. Then every kernel has more blocks: {half} \z
+      sglang = "Use a larger batch{.}: `--max-running-requests`, if requests are waiting. Then \z
+        every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      tensorrt_llm = "Use a larger batch{.}: `max_batch_size`, if requests are waiting. Then \z
+        every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      training = "Use a larger batch or micro-batch{.}. Then every kernel has more blocks: {half} \z
         fill half of this GPU's SMs, {all} all of them.",
-      inference = "Use a larger batch. Then every kernel has more blocks: {half} fill half of \z
+      inference = "Use a larger batch{.}. Then every kernel has more blocks: {half} fill half of \z
         this GPU's SMs, {all} all of them.",
-      cuda = "Put more work in each launch: several problems, rows or images at once. Then every \z
-        kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
+      cuda = "Put more work in each launch{.}: several problems, rows or images at once. Then \z
+        every kernel has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
     },
     {
       when = { "one_kernel", "several" },
@@ -101,12 +102,12 @@ return {
     },
     {
       unless = "one_kernel",
-      pytorch = "If the batch is fixed: batch small products (`torch.bmm`, grouped GEMM), and let \z
-        independent branches run on separate streams.",
-      jax = "If sizes are fixed: batch small products (`jax.vmap`, `lax.ragged_dot`), so that \z
+      pytorch = "If the batch is fixed{.}: batch small products (`torch.bmm`, grouped GEMM), and \z
+        let independent branches run on separate streams.",
+      jax = "If sizes are fixed{.}: batch small products (`jax.vmap`, `lax.ragged_dot`), so that \z
         they become one.",
-      cuda = "If sizes are fixed: batch small products (`cublasGemmBatchedEx`, CUTLASS's grouped \z
-        GEMM), and let independent kernels run on separate streams.",
+      cuda = "If sizes are fixed{.}: batch small products (`cublasGemmBatchedEx`, CUTLASS's \z
+        grouped GEMM), and let independent kernels run on separate streams.",
     },
   },
   evaluate = function(trace, options)

@@ -85,47 +85,47 @@ return {
   advice = {
     {
       when = "of_attention",
-      "Use fused attention, which needs no padding: the odd dimension is a length of attention \z
+      "Use fused attention, which needs no padding{.}: the odd dimension is a length of attention \z
         that runs as separate kernels, and the fused kernel replaces these products.",
     },
     {
       when = "shaped",
       unless = { "of_attention", "of_vocabulary" },
-      "Pad {odd} to {padded}: the next multiple of 64 (at least of 8, of 16 for FP8).",
+      "Pad {odd} to {padded}{.}: the next multiple of 64 (at least of 8, of 16 for FP8).",
     },
     {
       when = { "shaped", "of_vocabulary" },
       unless = "of_attention",
-      "Pad {odd} (vocabulary or classes) to {padded}: the next multiple of 64 (at least of 8, of \z
-        16 for FP8).",
+      "Pad {odd} (vocabulary or classes) to {padded}{.}: the next multiple of 64 (at least of 8, \z
+        of 16 for FP8).",
     },
     {
       when = { "padded", "of_vocabulary" },
       unless = "of_attention",
-      pytorch = "Pad the vocabulary or number of classes: to a multiple of 64, at least of 8 (16 \z
-        for FP8). These products are next to the loss; GPT-2's vocabulary is 50257.",
-      cuda = "Pad leading dimensions to a multiple of 64 elements: at least of 8 (16 for FP8), \z
+      pytorch = "Pad the vocabulary or number of classes{.}: to a multiple of 64, at least of 8 \z
+        (16 for FP8). These products are next to the loss; GPT-2's vocabulary is 50257.",
+      cuda = "Pad leading dimensions to a multiple of 64 elements{.}: at least of 8 (16 for FP8), \z
         and begin matrices at multiples of 16 bytes.",
     },
     {
       when = "padded",
       unless = { "of_attention", "of_vocabulary" },
-      pytorch = "Pad the odd dimension to a multiple of 64: at least of 8 (16 for FP8). It may be \z
-        a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length.",
-      cuda = "Pad leading dimensions to a multiple of 64 elements: at least of 8 (16 for FP8), \z
+      pytorch = "Pad the odd dimension to a multiple of 64{.}: at least of 8 (16 for FP8). It may \z
+        be a vocabulary (GPT-2's is 50257), a number of classes, a head or sequence length.",
+      cuda = "Pad leading dimensions to a multiple of 64 elements{.}: at least of 8 (16 for FP8), \z
         and begin matrices at multiples of 16 bytes.",
     },
     {
       when = "of_vocabulary",
-      transformers = "To pad the vocabulary: `model.resize_token_embeddings(len(tokenizer), \z
+      transformers = "To pad the vocabulary{.}: `model.resize_token_embeddings(len(tokenizer), \z
         pad_to_multiple_of=64)`.",
-      megatron = "To pad the vocabulary: `--make-vocab-size-divisible-by 128`.",
-      nemo = "To pad the vocabulary: `make_vocab_size_divisible_by=128`.",
+      megatron = "To pad the vocabulary{.}: `--make-vocab-size-divisible-by 128`.",
+      nemo = "To pad the vocabulary{.}: `make_vocab_size_divisible_by=128`.",
       pytorch = "Mask the added logits of the vocabulary where they count.",
     },
     {
       unless = { "of_vocabulary", "of_attention" },
-      transformers = "For sequence lengths: `pad_to_multiple_of=8` in the data collator. For \z
+      transformers = "For sequence lengths{.}: `pad_to_multiple_of=8` in the data collator. For \z
         vocabularies: `model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)`.",
       pytorch = "Mask what is added to a sequence, and a vocabulary's added logits where they \z
         count.",

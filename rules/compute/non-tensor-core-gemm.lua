@@ -77,84 +77,84 @@ return {
   advice = {
     {
       when = { "ampere", "products" },
-      pytorch = 'Allow TF32 for FP32 matrices: `torch.set_float32_matmul_precision("high")` (or \z
-        `torch.backends.cuda.matmul.allow_tf32 = True`).',
-      jax = 'Allow TF32 for FP32 matrices: `jax.config.update("jax_default_matmul_precision", \z
+      pytorch = 'Allow TF32 for FP32 matrices{.}: `torch.set_float32_matmul_precision("high")` \z
+        (or `torch.backends.cuda.matmul.allow_tf32 = True`).',
+      jax = 'Allow TF32 for FP32 matrices{.}: `jax.config.update("jax_default_matmul_precision", \z
         "tensorfloat32")`.',
-      tensorflow = "Allow TF32 for FP32 matrices: \z
+      tensorflow = "Allow TF32 for FP32 matrices{.}: \z
         `tf.config.experimental.enable_tensor_float_32_execution(True)`.",
-      tensorrt = "Allow TF32 for FP32 matrices: `BuilderFlag::kTF32`.",
-      cupy = "Allow TF32 for FP32 matrices: `CUPY_TF32=1` in the environment.",
-      julia = "Allow TF32 for FP32 matrices: `CUDA.math_mode!(CUDA.FAST_MATH)`.",
-      cuda = "Allow TF32 for FP32 matrices: `cublasSetMathMode(handle, \z
+      tensorrt = "Allow TF32 for FP32 matrices{.}: `BuilderFlag::kTF32`.",
+      cupy = "Allow TF32 for FP32 matrices{.}: `CUPY_TF32=1` in the environment.",
+      julia = "Allow TF32 for FP32 matrices{.}: `CUDA.math_mode!(CUDA.FAST_MATH)`.",
+      cuda = "Allow TF32 for FP32 matrices{.}: `cublasSetMathMode(handle, \z
         CUBLAS_TF32_TENSOR_OP_MATH)`, or `CUBLAS_COMPUTE_32F_FAST_TF32` in `cublasGemmEx`. \z
         Replace hand-written products by cuBLAS or CUTLASS.",
     },
     {
       when = { "ampere", "convolutions", "tf32_allowed" },
-      pytorch = "Use channels in multiples of 4: TF32 is allowed, as other convolutions show, but \z
-        cuDNN has no such kernel for these. Set `memory_format=torch.channels_last` and \z
+      pytorch = "Use channels in multiples of 4{.}: TF32 is allowed, as other convolutions show, \z
+        but cuDNN has no such kernel for these. Set `memory_format=torch.channels_last` and \z
         `torch.backends.cudnn.benchmark = True` as well.",
-      cuda = "Use channels in multiples of 4: TF32 is allowed, as other convolutions show, but \z
+      cuda = "Use channels in multiples of 4{.}: TF32 is allowed, as other convolutions show, but \z
         cuDNN has no such kernel for these. Keep tensors in NHWC.",
     },
     {
       when = { "ampere", "convolutions" },
       unless = "tf32_allowed",
-      pytorch = "Allow TF32 for convolutions: `torch.backends.cudnn.allow_tf32 = True` (PyTorch's \z
-        default).",
-      cuda = "Allow TF32 for convolutions: `cudnnSetConvolutionMathType(descriptor, \z
+      pytorch = "Allow TF32 for convolutions{.}: `torch.backends.cudnn.allow_tf32 = True` \z
+        (PyTorch's default).",
+      cuda = "Allow TF32 for convolutions{.}: `cudnnSetConvolutionMathType(descriptor, \z
         CUDNN_TENSOR_OP_MATH)`.",
     },
     {
       when = { "ampere", "mostly_complex" },
-      "Use TF32, not half precision, for complex products: most of these are complex.",
+      "Use TF32, not half precision, for complex products{.}: most of these are complex.",
     },
     {
       when = "ampere",
       unless = "mostly_complex",
       transformers = {
-        training = '{better}: `bf16=True` of `TrainingArguments`, or `torch.autocast("cuda", \z
+        training = '{better}{.}: `bf16=True` of `TrainingArguments`, or `torch.autocast("cuda", \z
           dtype=torch.bfloat16)`.',
-        cuda = "{better}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
+        cuda = "{better}{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
       },
-      lightning = '{better}: `precision="bf16-mixed"` of the Trainer.',
-      nemo = '{better}: `precision="bf16-mixed"` of the Trainer.',
-      megatron = "{better}: `--bf16`.",
-      deepspeed = "{better}: `bf16: { enabled: true }` of the configuration.",
+      lightning = '{better}{.}: `precision="bf16-mixed"` of the Trainer.',
+      nemo = '{better}{.}: `precision="bf16-mixed"` of the Trainer.',
+      megatron = "{better}{.}: `--bf16`.",
+      deepspeed = "{better}{.}: `bf16: { enabled: true }` of the configuration.",
       pytorch = {
-        training = '{better}: `torch.autocast("cuda", dtype=torch.bfloat16)` around forward and \z
-          loss.',
-        cuda = '{better}: `model.to(torch.bfloat16)`, or `torch.autocast("cuda", \z
+        training = '{better}{.}: `torch.autocast("cuda", dtype=torch.bfloat16)` around forward \z
+          and loss.',
+        cuda = '{better}{.}: `model.to(torch.bfloat16)`, or `torch.autocast("cuda", \z
           dtype=torch.bfloat16)`.',
       },
-      jax = "{better}: arrays of `jnp.bfloat16`, or that dtype in the layers.",
-      tensorrt = "{better}: `BuilderFlag::kBF16` or kFP16, or a strongly typed network.",
-      cupy = "{better} or FP16: matrices of `cupy.float16`, with FP32 accumulation.",
-      cuda = "{better}: operands of `__nv_bfloat16` or `__half` with FP32 accumulation \z
+      jax = "{better}{.}: arrays of `jnp.bfloat16`, or that dtype in the layers.",
+      tensorrt = "{better}{.}: `BuilderFlag::kBF16` or kFP16, or a strongly typed network.",
+      cupy = "{better} or FP16{.}: matrices of `cupy.float16`, with FP32 accumulation.",
+      cuda = "{better}{.}: operands of `__nv_bfloat16` or `__half` with FP32 accumulation \z
         (`cublasGemmEx` with `CUBLAS_COMPUTE_32F`), if the result tolerates it.",
     },
     {
       unless = "ampere",
       pytorch = {
-        training = 'Train in FP16 with loss scaling: `torch.autocast("cuda", \z
+        training = 'Train in FP16 with loss scaling{.}: `torch.autocast("cuda", \z
           dtype=torch.float16)` with `torch.amp.GradScaler`; this GPU\'s tensor cores have no \z
           TF32 and no BF16.',
-        cuda = "Use FP16: `model.half()`; this GPU's tensor cores have no TF32 and no BF16.",
+        cuda = "Use FP16{.}: `model.half()`; this GPU's tensor cores have no TF32 and no BF16.",
       },
-      cuda = "Use FP16 with FP32 accumulation: `cublasGemmEx` with `CUBLAS_COMPUTE_32F`, if the \z
-        result tolerates it. This GPU's tensor cores have no TF32 and no BF16.",
+      cuda = "Use FP16 with FP32 accumulation{.}: `cublasGemmEx` with `CUBLAS_COMPUTE_32F`, if \z
+        the result tolerates it. This GPU's tensor cores have no TF32 and no BF16.",
     },
     {
       when = "mostly_half",
       pytorch = {
         training = "Cast the few modules that are still in FP32, since most GEMMs already run on \z
-          tensor cores (LoRA adapters: `model.to(torch.bfloat16)` after `get_peft_model`, or \z
+          tensor cores (LoRA adapters{.}: `model.to(torch.bfloat16)` after `get_peft_model`, or \z
           `autocast_adapter_dtype=False`; heads and losses), or wrap them in autocast.",
         cuda = "Cast the few modules that are still in FP32, since most GEMMs already run on \z
           tensor cores, or wrap them in autocast.",
       },
-      cuda = "Cast the few operands that are still in FP32: most GEMMs already run on tensor \z
+      cuda = "Cast the few operands that are still in FP32{.}: most GEMMs already run on tensor \z
         cores.",
     },
   },

@@ -48,14 +48,14 @@ return {
   },
   advice = {
     {
-      transformers = "Count the padding: `attention_mask.float().mean()`. If it is much, \z
+      transformers = "Count the padding{.}: `attention_mask.float().mean()`. If it is much, \z
         DataCollatorWithFlattening packs samples, `group_by_length=True` batches those of similar \z
         length.",
-      pytorch = "Count the padding: `mask.float().mean()`. If it is much, pack samples one after \z
-        another (`flash_attn_varlen_func`, nested tensors of layout `torch.jagged`), or batch \z
-        those of similar length.",
-      cuda = "Count the padding. If it is much, pack samples one after another, or batch those of \z
-        similar length.",
+      pytorch = "Count the padding{.}: `mask.float().mean()`. If it is much, pack samples one \z
+        after another (`flash_attn_varlen_func`, nested tensors of layout `torch.jagged`), or \z
+        batch those of similar length.",
+      cuda = "Count the padding{.}. If it is much, pack samples one after another, or batch those \z
+        of similar length.",
     },
   },
   evaluate = function(trace, options)

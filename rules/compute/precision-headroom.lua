@@ -119,61 +119,64 @@ return {
     {
       unless = "fp8",
       transformers = {
-        training = 'Train in BF16, which needs no loss scaling: `bf16=True` of \z
+        training = 'Train in BF16, which needs no loss scaling{.}: `bf16=True` of \z
           `TrainingArguments`, or `torch.autocast("cuda", dtype=torch.bfloat16)`.',
-        cuda = "Use BF16: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
+        cuda = "Use BF16{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
       },
-      lightning = 'Use BF16: `precision="bf16-mixed"` of the Trainer.',
-      nemo = 'Train in BF16, which needs no loss scaling: `precision="bf16-mixed"` of the Trainer.',
-      megatron = "Train in BF16, which needs no loss scaling: `--bf16`.",
-      deepspeed = "Train in BF16, which needs no loss scaling: `bf16: { enabled: true }` of the \z
-        configuration.",
+      lightning = 'Use BF16{.}: `precision="bf16-mixed"` of the Trainer.',
+      nemo = 'Train in BF16, which needs no loss scaling{.}: `precision="bf16-mixed"` of the \z
+        Trainer.',
+      megatron = "Train in BF16, which needs no loss scaling{.}: `--bf16`.",
+      deepspeed = "Train in BF16, which needs no loss scaling{.}: `bf16: { enabled: true }` of \z
+        the configuration.",
       pytorch = {
-        training = 'Train in BF16, which needs no loss scaling: `torch.autocast("cuda", \z
+        training = 'Train in BF16, which needs no loss scaling{.}: `torch.autocast("cuda", \z
           dtype=torch.bfloat16)` around forward and loss.',
-        cuda = 'Use BF16: `model.to(torch.bfloat16)`, or `torch.autocast("cuda", \z
+        cuda = 'Use BF16{.}: `model.to(torch.bfloat16)`, or `torch.autocast("cuda", \z
           dtype=torch.bfloat16)`.',
       },
-      jax = "Use BF16: arrays of `jnp.bfloat16`, or that dtype in the layers.",
-      tensorrt = "Use BF16: `BuilderFlag::kBF16` or kFP16, or a strongly typed network.",
-      cupy = "Use half precision: matrices of `cupy.float16`, with FP32 accumulation.",
-      cuda = "Use BF16: operands of `__nv_bfloat16` or `__half` with FP32 accumulation \z
+      jax = "Use BF16{.}: arrays of `jnp.bfloat16`, or that dtype in the layers.",
+      tensorrt = "Use BF16{.}: `BuilderFlag::kBF16` or kFP16, or a strongly typed network.",
+      cupy = "Use half precision{.}: matrices of `cupy.float16`, with FP32 accumulation.",
+      cuda = "Use BF16{.}: operands of `__nv_bfloat16` or `__half` with FP32 accumulation \z
         (`cublasGemmEx` with `CUBLAS_COMPUTE_32F`), if the result tolerates it.",
     },
     {
       unless = "fp8",
-      pytorch = "Flash attention also needs half precision: only then does \z
+      pytorch = "Flash attention also needs half precision{.}: only then does \z
         `scaled_dot_product_attention` use it.",
     },
     {
       when = "fp8",
-      megatron = "Use FP8: `--fp8-format hybrid`. Compare the loss over a few thousand steps \z
+      megatron = "Use FP8{.}: `--fp8-format hybrid`. Compare the loss over a few thousand steps \z
         first.",
-      nemo = 'Use FP8: `fp8="hybrid"`. Compare the loss over a few thousand steps first.',
-      vllm = 'Use FP8: `quantization="fp8"`, or a checkpoint in FP8. Compare answers first.',
-      sglang = "Use FP8: `--quantization fp8`, or a checkpoint in FP8. Compare answers first.",
-      tensorrt_llm = "Quantize the checkpoint to FP8: with ModelOpt. Compare answers first.",
-      tensorrt = "Quantize to FP8 before the engine is built: with ModelOpt. Compare results \z
+      nemo = 'Use FP8{.}: `fp8="hybrid"`. Compare the loss over a few thousand steps first.',
+      vllm = 'Use FP8{.}: `quantization="fp8"`, or a checkpoint in FP8. Compare answers first.',
+      sglang = "Use FP8{.}: `--quantization fp8`, or a checkpoint in FP8. Compare answers first.",
+      tensorrt_llm = "Quantize the checkpoint to FP8{.}: with ModelOpt. Compare answers first.",
+      tensorrt = "Quantize to FP8 before the engine is built{.}: with ModelOpt. Compare results \z
         first.",
       pytorch = {
-        training = "Use FP8: Transformer Engine's `fp8_autocast` with a `DelayedScaling` recipe \z
-          of format HYBRID (E4M3 forward, where weights and activations need its precision, E5M2 \z
-          backward, where gradients need its range). Plain PyTorch: `torchao.float8`, E4M3 with a \z
-          scale for each tensor or row. Compare the loss over a few thousand steps first.",
-        cuda = "Use FP8: `torchao.quantization`'s `quantize_(model, \z
+        training = "Use FP8{.}: Transformer Engine's `fp8_autocast` with a `DelayedScaling` \z
+          recipe of format HYBRID (E4M3 forward, where weights and activations need its \z
+          precision, E5M2 backward, where gradients need its range). Plain PyTorch: \z
+          `torchao.float8`, E4M3 with a scale for each tensor or row. Compare the loss over a few \z
+          thousand steps first.",
+        cuda = "Use FP8{.}: `torchao.quantization`'s `quantize_(model, \z
           Float8DynamicActivationFloat8WeightConfig())`. Compare results first.",
       },
-      cuda = "Use FP8: `cublasLtMatmul` with operands of `__nv_fp8_e4m3` and a scale for each; \z
+      cuda = "Use FP8{.}: `cublasLtMatmul` with operands of `__nv_fp8_e4m3` and a scale for each; \z
         `__nv_fp8_e5m2` where range matters more than precision. Compare results first.",
     },
     {
       when = "fp8",
-      tokens = "Weights in FP8 also take half the memory of BF16: room for a larger batch or \z
+      tokens = "Weights in FP8 also take half the memory of BF16{.}: room for a larger batch or \z
         cache, and half the bytes to read for each token.",
       training = {
-        pytorch = "Operands in FP8 take half the memory of BF16: what is saved for backward \z
+        pytorch = "Operands in FP8 take half the memory of BF16{.}: what is saved for backward \z
           shrinks, and with Transformer Engine's `fp8_model_init` the weights.",
-        cuda = "Operands in FP8 take half the memory of BF16: what is saved for backward shrinks.",
+        cuda = "Operands in FP8 take half the memory of BF16{.}: what is saved for backward \z
+          shrinks.",
       },
       inference = "Weights in FP8 also take half the memory of BF16.",
     },

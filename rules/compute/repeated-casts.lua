@@ -49,17 +49,17 @@ return {
   advice = {
     {
       pytorch = {
-        training = "Use one `torch.autocast` context for all micro-batches: around the whole step \z
-          it casts each weight once. No `cache_enabled=False`, no `torch.clear_autocast_cache()` \z
-          in between.",
-        cuda = "Store the weights in half precision: once, with `model.to(torch.bfloat16)`, \z
+        training = "Use one `torch.autocast` context for all micro-batches{.}: around the whole \z
+          step it casts each weight once. No `cache_enabled=False`, no \z
+          `torch.clear_autocast_cache()` in between.",
+        cuda = "Store the weights in half precision{.}: once, with `model.to(torch.bfloat16)`, \z
           without autocast.",
       },
-      cuda = "Cast each weight once, after it has changed: and keep the copy.",
+      cuda = "Cast each weight once, after it has changed{.}: and keep the copy.",
     },
     {
       pytorch = {
-        training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP: \z
+        training = "Or keep parameters in BF16 and FP32 copies in the optimizer; FSDP{.}: \z
           `MixedPrecision(param_dtype=torch.bfloat16)`.",
       },
     },

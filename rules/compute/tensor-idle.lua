@@ -59,7 +59,7 @@ return {
       token) has no use for tensor cores. A millisecond between samples blurs what is shorter.",
   },
   advice = {
-    "See what runs instead of matrix products and attention. The table of what runs on the GPU \z
+    "See what runs instead of matrix products and attention{.}. The table of what runs on the GPU \z
       lists it; follow the findings about it first.",
     {
       pytorch = "Fuse elementwise kernels (`torch.compile`), use fused attention, and keep matrix \z

@@ -65,16 +65,16 @@ return {
   advice = {
     {
       pytorch = {
-        "Use a fused norm: `torch.nn.RMSNorm` or `torch.nn.functional.rms_norm` (or \z
+        "Use a fused norm{.}: `torch.nn.RMSNorm` or `torch.nn.functional.rms_norm` (or \z
           `torch.nn.LayerNorm`); Liger's `LigerRMSNorm`, apex's `FusedRMSNorm` or Transformer \z
           Engine's RMSNorm if one of those is installed.",
-        "Or compile it: `torch.compile(model)` fuses the norm with the addition and the casts \z
+        "Or compile it{.}: `torch.compile(model)` fuses the norm with the addition and the casts \z
           around it.",
       },
-      jax = "Put the whole norm under one `jax.jit`: with the addition and the casts around it, \z
-        XLA fuses it.",
-      cuda = "Put the whole norm into one kernel: with the addition and the casts around it, it \z
-        reads each row once. cuDNN has such kernels (layernorm, rmsnorm).",
+      jax = "Put the whole norm under one `jax.jit`{.}: with the addition and the casts around \z
+        it, XLA fuses it.",
+      cuda = "Put the whole norm into one kernel{.}: with the addition and the casts around it, \z
+        it reads each row once. cuDNN has such kernels (layernorm, rmsnorm).",
     },
   },
   evaluate = function(trace, options, factors)

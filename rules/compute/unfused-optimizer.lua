@@ -67,13 +67,13 @@ return {
   },
   advice = {
     {
-      pytorch = "Use the fused optimizer: construct {it} with `fused=True`, or with \z
+      pytorch = "Use the fused optimizer{.}: construct {it} with `fused=True`, or with \z
         `foreach=True` if it has no fused form. PyTorch uses `foreach=True` on a GPU by default, \z
         so look for `foreach=False`, or for a hand-written optimizer (then `torch._foreach_*` \z
         functions, or `torch.compile` around `step()`).",
-      jax = "Put the whole update under one `jax.jit`: of all parameters, with donated buffers \z
+      jax = "Put the whole update under one `jax.jit`{.}: of all parameters, with donated buffers \z
         (`donate_argnums`). XLA fuses it.",
-      cuda = "Update all parameters in one kernel: over one flat buffer or a list of pointers, \z
+      cuda = "Update all parameters in one kernel{.}: over one flat buffer or a list of pointers, \z
         instead of one tensor after the other.",
     },
   },

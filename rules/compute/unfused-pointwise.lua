@@ -96,29 +96,29 @@ return {
   },
   advice = {
     {
-      pytorch = "Compile the model: `torch.compile(model)`. Fixed shapes (padding to a few \z
+      pytorch = "Compile the model{.}: `torch.compile(model)`. Fixed shapes (padding to a few \z
         lengths) keep it from compiling again.",
-      jax = "Put more of the program under one `jax.jit`: XLA fuses what it sees together.",
-      tensorflow = "Compile with XLA: `tf.function(jit_compile=True)` fuses them.",
-      cupy = "Fuse the function: `cupy.fuse`, or `cupy.ElementwiseKernel` for the whole \z
+      jax = "Put more of the program under one `jax.jit`{.}: XLA fuses what it sees together.",
+      tensorflow = "Compile with XLA{.}: `tf.function(jit_compile=True)` fuses them.",
+      cupy = "Fuse the function{.}: `cupy.fuse`, or `cupy.ElementwiseKernel` for the whole \z
         expression.",
       numba = "Write each run as one kernel.",
-      julia = "Write each run as one broadcast expression: @. makes it one kernel.",
-      cuda = "Put each run into one kernel: it reads its input once and writes its result once (a \z
-        functor of `thrust::transform`, or a hand-written kernel).",
+      julia = "Write each run as one broadcast expression{.}: @. makes it one kernel.",
+      cuda = "Put each run into one kernel{.}: it reads its input once and writes its result once \z
+        (a functor of `thrust::transform`, or a hand-written kernel).",
     },
     {
       when = "mlp",
-      pytorch = 'For the MLP alone: `torch.nn.functional.gelu(x, approximate="tanh")` instead of \z
-        its formula, gate and activation in one kernel (Liger\'s SwiGLU or GEGLU), or \z
+      pytorch = 'For the MLP alone{.}: `torch.nn.functional.gelu(x, approximate="tanh")` instead \z
+        of its formula, gate and activation in one kernel (Liger\'s SwiGLU or GEGLU), or \z
         `torch.compile` of that module.',
     },
     {
-      transformers = "Without compiling: Liger's fused SwiGLU, rotary embedding and cross-entropy \z
-        (`use_liger_kernel=True`).",
-      megatron = "Without compiling: `--bias-gelu-fusion`, `--bias-swiglu-fusion`, \z
+      transformers = "Without compiling{.}: Liger's fused SwiGLU, rotary embedding and \z
+        cross-entropy (`use_liger_kernel=True`).",
+      megatron = "Without compiling{.}: `--bias-gelu-fusion`, `--bias-swiglu-fusion`, \z
         `--bias-dropout-fusion`, `--apply-rope-fusion`.",
-      nemo = "Without compiling: `bias_activation_fusion`, `bias_dropout_fusion`, \z
+      nemo = "Without compiling{.}: `bias_activation_fusion`, `bias_dropout_fusion`, \z
         `apply_rope_fusion`.",
     },
   },

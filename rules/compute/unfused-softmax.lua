@@ -96,21 +96,21 @@ return {
   },
   advice = {
     {
-      transformers = 'Use fused attention: `attn_implementation="sdpa"` ("`flash_attention_2`" \z
+      transformers = 'Use fused attention{.}: `attn_implementation="sdpa"` ("`flash_attention_2`" \z
         where installed).',
-      megatron = "Use fused attention: `--transformer-impl transformer_engine`, \z
+      megatron = "Use fused attention{.}: `--transformer-impl transformer_engine`, \z
         `--use-flash-attn`.",
-      nemo = 'Use fused attention: Transformer Engine\'s \z
+      nemo = 'Use fused attention{.}: Transformer Engine\'s \z
         (`transformer_impl="transformer_engine"`).',
-      pytorch = 'Use fused attention: `torch.nn.functional.scaled_dot_product_attention`, or \z
+      pytorch = 'Use fused attention{.}: `torch.nn.functional.scaled_dot_product_attention`, or \z
         `attn_implementation="sdpa"` if the model\'s library has such a switch. If the program \z
         already calls it, its math backend was chosen: look for `sdpa_kernel(SDPBackend.MATH)`, \z
         `enable_flash_sdp(False)` and inputs in FP32.',
-      jax = 'Use fused attention: `jax.nn.dot_product_attention(..., implementation="cudnn")`.',
-      cuda = "Use fused attention: cuDNN's (scaled dot-product attention of its graph API) or \z
+      jax = 'Use fused attention{.}: `jax.nn.dot_product_attention(..., implementation="cudnn")`.',
+      cuda = "Use fused attention{.}: cuDNN's (scaled dot-product attention of its graph API) or \z
         FlashAttention's kernel instead of product, softmax and product.",
     },
-    { pytorch = "For a special mask or bias: `torch.nn.attention.flex_attention`." },
+    { pytorch = "For a special mask or bias{.}: `torch.nn.attention.flex_attention`." },
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

@@ -73,35 +73,35 @@ return {
   advice = {
     {
       when = "fits",
-      pytorch = "Run the optimizer on the GPU: its state fits, up to {state} GiB for {parameters} \z
-        GiB of parameters, in addition to the peak of {peak} of {memory} GiB. Leave the \z
-        parameters there, and use `fused=True` in `torch.optim`.",
-      cuda = "Run the optimizer on the GPU: its state fits, up to {state} GiB for {parameters} \z
+      pytorch = "Run the optimizer on the GPU{.}: its state fits, up to {state} GiB for \z
+        {parameters} GiB of parameters, in addition to the peak of {peak} of {memory} GiB. Leave \z
+        the parameters there, and use `fused=True` in `torch.optim`.",
+      cuda = "Run the optimizer on the GPU{.}: its state fits, up to {state} GiB for {parameters} \z
         GiB of parameters, in addition to the peak of {peak} of {memory} GiB.",
     },
     {
       unless = "fits",
-      deepspeed = "Run the optimizer on the GPU if its state fits: up to {state} GiB, without \z
+      deepspeed = "Run the optimizer on the GPU if its state fits{.}: up to {state} GiB, without \z
         `offload_optimizer`, sharded by ZeRO stage 1 or 2. Or keep only part of it on the CPU \z
         (`offload_optimizer.ratio`).",
-      pytorch = "Run the optimizer on the GPU if its state fits: up to {state} GiB, a quarter of \z
-        that in 8 bits (`bitsandbytes.optim.AdamW8bit`). Or shard it (FSDP, \z
+      pytorch = "Run the optimizer on the GPU if its state fits{.}: up to {state} GiB, a quarter \z
+        of that in 8 bits (`bitsandbytes.optim.AdamW8bit`). Or shard it (FSDP, \z
         `ZeroRedundancyOptimizer`).",
-      cuda = "Run the optimizer on the GPU if its state fits: up to {state} GiB. If it does not \z
-        fit, use smaller types.",
+      cuda = "Run the optimizer on the GPU if its state fits{.}: up to {state} GiB. If it does \z
+        not fit, use smaller types.",
     },
     {
-      deepspeed = "If it stays on the CPU: `DeepSpeedCPUAdam` (not `torch.optim`), pinned buffers \z
-        (`pin_memory`), `overlap_comm=True`, and each process bound to the cores of its GPU's \z
-        socket (`deepspeed --bind_cores_to_rank`).",
-      pytorch = "If it stays on the CPU: `fused=True` in `torch.optim` instead of a loop over \z
+      deepspeed = "If it stays on the CPU{.}: `DeepSpeedCPUAdam` (not `torch.optim`), pinned \z
+        buffers (`pin_memory`), `overlap_comm=True`, and each process bound to the cores of its \z
+        GPU's socket (`deepspeed --bind_cores_to_rank`).",
+      pytorch = "If it stays on the CPU{.}: `fused=True` in `torch.optim` instead of a loop over \z
         tensors, and `OMP_NUM_THREADS` set to the cores of the process, bound to the GPU's socket \z
         (`numactl --cpunodebind`).",
-      cuda = "If it stays on the CPU: one pass over each tensor with vector instructions on all \z
-        cores of the GPU's socket.",
+      cuda = "If it stays on the CPU{.}: one pass over each tensor with vector instructions on \z
+        all cores of the GPU's socket.",
     },
-    "Let both work at once: update what has come down while backward still computes the rest, and \z
-      send each tensor up as soon as it is ready.",
+    "Let both work at once{.}: update what has come down while backward still computes the rest, \z
+      and send each tensor up as soon as it is ready.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

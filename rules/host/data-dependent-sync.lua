@@ -104,30 +104,30 @@ return {
   advice = {
     {
       pytorch = {
-        training = "Make shapes known in advance. Experts: sort the tokens by expert once and \z
+        training = "Make shapes known in advance{.}. Experts: sort the tokens by expert once and \z
           multiply all experts in one grouped product (`torch._grouped_mm`, megablocks, \z
           Transformer Engine's `GroupedLinear`), or give each a fixed capacity. Masks: \z
           `torch.where(mask, a, b)` instead of `a[mask]`; `torch.nonzero_static` if a size is \z
           known.",
-        cuda = "Make shapes known in advance: `torch.where(mask, a, b)` instead of `a[mask]`, \z
+        cuda = "Make shapes known in advance{.}: `torch.where(mask, a, b)` instead of `a[mask]`, \z
           `torch.nonzero_static` if a size is known, a fixed capacity with padding, grouped \z
           products (`torch._grouped_mm`) instead of a loop over experts.",
       },
-      jax = "Keep shapes fixed: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and \z
+      jax = "Keep shapes fixed{.}: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and \z
         decisions on the device (`jax.lax.cond`, `jax.lax.while_loop`).",
-      cupy = "Keep shapes fixed: `cupy.where` with three arguments instead of `a[mask]`, and \z
+      cupy = "Keep shapes fixed{.}: `cupy.where` with three arguments instead of `a[mask]`, and \z
         decide on the device.",
-      cuda = "Let the device decide: pass counts from kernel to kernel in device memory (grids \z
+      cuda = "Let the device decide{.}: pass counts from kernel to kernel in device memory (grids \z
         that are large enough and end early, dynamic parallelism), or conditional nodes of a CUDA \z
         graph.",
     },
     {
-      pytorch = "Or read all sizes together: one `.tolist()` before the loop, instead of one read \z
-        for each.",
+      pytorch = "Or read all sizes together{.}: one `.tolist()` before the loop, instead of one \z
+        read for each.",
       cuda = "Or read all results together, once, into pinned memory, before the loop; check a \z
         flag that ends the loop only every few iterations.",
     },
-    "No CUDA graph can be captured across such reads: remove them first, then record graphs.",
+    "No CUDA graph can be captured across such reads{.}: remove them first, then record graphs.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

@@ -49,13 +49,13 @@ return {
   },
   advice = {
     {
-      pytorch = "Move the other thread's work to a separate process: multiprocessing or \z
+      pytorch = "Move the other thread's work to a separate process{.}: multiprocessing or \z
         `DataLoader` workers. Or move it into code that releases the lock (NumPy, PyTorch, a C \z
         extension).",
-      cuda = "Move the other thread's work to a separate process: multiprocessing. Or move it \z
+      cuda = "Move the other thread's work to a separate process{.}: multiprocessing. Or move it \z
         into code that releases the lock (NumPy, a C extension).",
     },
-    "If it has to stay a thread: `sys.setswitchinterval(0.0005)` makes it release the lock ten \z
+    "If it has to stay a thread{.}: `sys.setswitchinterval(0.0005)` makes it release the lock ten \z
       times as often.",
   },
   evaluate = function(trace, options)

@@ -62,12 +62,12 @@ return {
   },
   advice = {
     {
-      pytorch = "Remove the graph breaks: `TORCH_LOGS=graph_breaks` names the line of each; \z
+      pytorch = "Remove the graph breaks{.}: `TORCH_LOGS=graph_breaks` names the line of each; \z
         `torch.compile(fullgraph=True)` makes them errors. Take prints, `.item()` and branches on \z
         values out of the model (`torch.where`, `torch.cond`), and wrap foreign kernels in \z
         `torch.library.custom_op`.",
     },
-    "Move a function that cannot be compiled to the model's edge: before the first layer, or \z
+    "Move a function that cannot be compiled to the model's edge{.}: before the first layer, or \z
       after the last.",
   },
   evaluate = function(trace, options)

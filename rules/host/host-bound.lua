@@ -64,60 +64,62 @@ return {
   advice = {
     {
       when = "planner",
-      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that \z
+      vllm = "Plan the next step while this one runs{.}: `--async-scheduling`, and no option that \z
         disables it (`--no-async-scheduling`).",
-      sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
-      tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
+      sglang = "Plan the next batch while this one runs{.}: without `--disable-overlap-schedule`.",
+      tensorrt_llm = "Plan the next step while this one runs{.}: without \z
+        `disable_overlap_scheduler`.",
     },
     {
       when = { "planner", "named_work" },
-      "If that is already on, see what {what} does in addition to planning: that can go to \z
+      "If that is already on, see what {what} does in addition to planning{.}: that can go to \z
         another process, or run less often.",
     },
     {
       when = "read",
       unless = "planner",
       pytorch = {
-        training = "Keep the work in between on the GPU: an environment, a reward or a sampler \z
+        training = "Keep the work in between on the GPU{.}: an environment, a reward or a sampler \z
           written in torch, or vectorized for the GPU. Then nothing has to be read back.",
-        cuda = "Do the work in between on the GPU: torch instead of NumPy. Then nothing has to be \z
-          read back.",
+        cuda = "Do the work in between on the GPU{.}: torch instead of NumPy. Then nothing has to \z
+          be read back.",
       },
-      jax = "Do the work in between in jax: under the same jit (`jax.lax.scan`, `jax.lax.cond`). \z
-        Then nothing has to be read back.",
-      cupy = "Do the work in between with cupy instead of NumPy: then nothing has to be read back.",
-      cuda = "Do the work in between in a kernel: then nothing has to be read back.",
+      jax = "Do the work in between in jax{.}: under the same jit (`jax.lax.scan`, \z
+        `jax.lax.cond`). Then nothing has to be read back.",
+      cupy = "Do the work in between with cupy instead of NumPy{.}: then nothing has to be read \z
+        back.",
+      cuda = "Do the work in between in a kernel{.}: then nothing has to be read back.",
     },
     {
       when = "read",
       unless = "planner",
-      "Or let both work at once: split the batch in two, and let the GPU compute one half while \z
-        the host works on the other.",
+      "Or let both work at once{.}: split the batch in two, and let the GPU compute one half \z
+        while the host works on the other.",
     },
     {
       when = "launches_too",
       unless = { "planner", "read" },
-      "Move host work off the launching thread: what {what} does in addition to launching can go \z
-        to another thread or process, or run ahead of time or less often.",
+      "Move host work off the launching thread{.}: what {what} does in addition to launching can \z
+        go to another thread or process, or run ahead of time or less often.",
     },
     {
       unless = { "planner", "read", "launches_too" },
-      "Move this work off the launching thread: do {what} in another thread or process, ahead of \z
-        time, less often, or on the GPU.",
+      "Move this work off the launching thread{.}: do {what} in another thread or process, ahead \z
+        of time, less often, or on the GPU.",
     },
     {
       when = { "read", "eager" },
-      "A CUDA graph cannot reach across: what comes after a result that was read back needs a \z
+      "A CUDA graph cannot reach across{.}: what comes after a result that was read back needs a \z
         separate launch.",
     },
     {
       unless = "doing",
-      torch_profiler = "Name the parts of the loop and record again: \z
+      torch_profiler = "Name the parts of the loop and record again{.}: \z
         `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
       nsys = {
-        python = "Name the parts of the loop and record again: NVTX ranges, or \z
+        python = "Name the parts of the loop and record again{.}: NVTX ranges, or \z
           `--python-sampling=true` for what Python did.",
-        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, \z
+        cuda = "Name the parts of the loop and record again{.}: NVTX ranges (`nvtxRangePush`, \z
           `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
       },
     },

@@ -58,19 +58,20 @@ return {
   advice = {
     {
       when = "events",
-      "Drop the waits that protect no result: see which of them a later read needs, and record \z
+      "Drop the waits that protect no result{.}: see which of them a later read needs, and record \z
         the event right behind the kernel that writes it.",
     },
     {
       when = "legacy",
-      cupy = "Move the work off the default stream: onto `cupy.cuda.Stream(non_blocking=True)`, \z
-        none of it on `Stream.null`, if neither needs the other's results.",
-      numba = "Move the work off the default stream: onto separate streams \z
+      cupy = "Move the work off the default stream{.}: onto \z
+        `cupy.cuda.Stream(non_blocking=True)`, none of it on `Stream.null`, if neither needs the \z
+        other's results.",
+      numba = "Move the work off the default stream{.}: onto separate streams \z
         (`NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1`), if neither needs the other's results.",
-      pytorch = "Launch the extension's kernels on PyTorch's stream: \z
+      pytorch = "Launch the extension's kernels on PyTorch's stream{.}: \z
         `at::cuda::getCurrentCUDAStream` instead of the default stream, if neither needs the \z
         other's results.",
-      cuda = "Create non-blocking streams: `cudaStreamCreateWithFlags(..., \z
+      cuda = "Create non-blocking streams{.}: `cudaStreamCreateWithFlags(..., \z
         cudaStreamNonBlocking)`, or compile with `--default-stream per-thread`, if neither needs \z
         the other's results. If one does, order them by an event.",
     },

@@ -55,49 +55,49 @@ return {
   advice = {
     {
       when = "preempted",
-      pytorch = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. \z
-        The launching thread is not waiting, other threads keep it off its CPU; start no more \z
-        threads than there are cores (`OMP_NUM_THREADS`, `torch.set_num_threads`, `num_workers` \z
-        of the loader).",
-      cuda = "Give the process its own cores: numactl, taskset, or `--cpus-per-task` of Slurm. \z
+      pytorch = "Give the process its own cores{.}: numactl, taskset, or `--cpus-per-task` of \z
+        Slurm. The launching thread is not waiting, other threads keep it off its CPU; start no \z
+        more threads than there are cores (`OMP_NUM_THREADS`, `torch.set_num_threads`, \z
+        `num_workers` of the loader).",
+      cuda = "Give the process its own cores{.}: numactl, taskset, or `--cpus-per-task` of Slurm. \z
         The launching thread is not waiting, other threads keep it off its CPU; start no more \z
         threads than there are cores (`OMP_NUM_THREADS`).",
     },
     {
       when = "waits",
-      "Shorten what the host waits for, or do not wait: it waits in '`{doing}`'{within} until \z
+      "Shorten what the host waits for, or do not wait{.}: it waits in '`{doing}`'{within} until \z
         another thread, process or device is done, or a time is over. The timeline shows what \z
         ends the wait.",
     },
     {
       when = "named",
-      "Move this work off the launching thread: '`{outer}`' can go to another thread or process, \z
-        run less often, or run on the GPU.",
+      "Move this work off the launching thread{.}: '`{outer}`' can go to another thread or \z
+        process, run less often, or run on the GPU.",
     },
     {
       when = "host",
-      torch_profiler = "Name the parts of the loop and record again: \z
+      torch_profiler = "Name the parts of the loop and record again{.}: \z
         `torch.profiler.record_function`, or `with_stack=True` for what Python did.",
       nsys = {
-        python = "Name the parts of the loop and record again: NVTX ranges, or \z
+        python = "Name the parts of the loop and record again{.}: NVTX ranges, or \z
           `--python-sampling=true` for what Python did.",
-        cuda = "Name the parts of the loop and record again: NVTX ranges (`nvtxRangePush`, \z
+        cuda = "Name the parts of the loop and record again{.}: NVTX ranges (`nvtxRangePush`, \z
           `nvtxRangePop`), or `--sample=process-tree` for the functions that ran.",
       },
     },
     {
       unless = { "preempted", "once" },
-      vllm = "If requests are waiting: `--async-scheduling` plans the next step while this one \z
+      vllm = "If requests are waiting{.}: `--async-scheduling` plans the next step while this one \z
         runs.",
-      sglang = "If requests are waiting: without `--disable-overlap-schedule` the next batch is \z
-        planned while this one runs.",
-      tensorrt_llm = "If requests are waiting: without `disable_overlap_scheduler` the next step \z
+      sglang = "If requests are waiting{.}: without `--disable-overlap-schedule` the next batch \z
         is planned while this one runs.",
+      tensorrt_llm = "If requests are waiting{.}: without `disable_overlap_scheduler` the next \z
+        step is planned while this one runs.",
     },
     {
       unless = "os_calls",
-      nsys = "Record operating-system calls as well: `--trace=cuda,nvtx,osrt` tells waiting for \z
-        files and threads from computing.",
+      nsys = "Record operating-system calls as well{.}: `--trace=cuda,nvtx,osrt` tells waiting \z
+        for files and threads from computing.",
     },
   },
   evaluate = function(trace, options)

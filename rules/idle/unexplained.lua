@@ -195,7 +195,7 @@ return {
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
   advice = {
-    "Look at these stretches in the timeline: what ended just before the GPU went on?",
+    "Look at these stretches in the timeline{.}: what ended just before the GPU went on?",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

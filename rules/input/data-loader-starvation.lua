@@ -98,57 +98,57 @@ return {
     {
       when = "little",
       pytorch = {
-        training = "Prefetch batches to the GPU: on a side stream, or with the next batch's \z
+        training = "Prefetch batches to the GPU{.}: on a side stream, or with the next batch's \z
           `.to(device, non_blocking=True)` before this step's backward. There is little to gain.",
-        cuda = "Prefetch batches to the GPU: the next batch's `.to(device, non_blocking=True)` on \z
-          a side stream. There is little to gain.",
+        cuda = "Prefetch batches to the GPU{.}: the next batch's `.to(device, non_blocking=True)` \z
+          on a side stream. There is little to gain.",
       },
-      cuda = "Upload the next input early: on a separate stream while this one computes. There is \z
-        little to gain.",
+      cuda = "Upload the next input early{.}: on a separate stream while this one computes. There \z
+        is little to gain.",
     },
     {
       when = "has_workers",
-      megatron = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+      megatron = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
         `--num-workers` by about that factor, up to the cores of the process.{much}",
-      nemo = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+      nemo = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
         `model.data.num_workers` by about that factor, up to the cores of the process.{much}",
       transformers = {
-        training = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+        training = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
           `dataloader_num_workers` by about that factor, up to the cores of the process, and set \z
           `dataloader_prefetch_factor=4`.{much}",
       },
-      pytorch = "Add loader workers: the loader has to deliver {times} times as fast. Raise \z
+      pytorch = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
         `num_workers` by about that factor, up to the cores of the process, and set \z
         `prefetch_factor=4`, `persistent_workers=True`.{much}",
-      cuda = "Prepare input in more threads or processes: it has to come {times} times as fast. \z
-        Prepare several inputs ahead.{much}",
+      cuda = "Prepare input in more threads or processes{.}: it has to come {times} times as \z
+        fast. Prepare several inputs ahead.{much}",
     },
     {
       when = "no_workers",
-      nemo = "Load batches in worker processes: `model.data.num_workers={workers}` {covers}.",
-      megatron = "Load batches in worker processes: `--num-workers` {workers} {covers}.",
+      nemo = "Load batches in worker processes{.}: `model.data.num_workers={workers}` {covers}.",
+      megatron = "Load batches in worker processes{.}: `--num-workers` {workers} {covers}.",
       transformers = {
-        training = "Load batches in worker processes: `dataloader_num_workers={workers}` \z
+        training = "Load batches in worker processes{.}: `dataloader_num_workers={workers}` \z
           {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`.",
       },
-      pytorch = "Load batches in worker processes: `DataLoader(num_workers={workers})` {covers}. \z
-        Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with \z
+      pytorch = "Load batches in worker processes{.}: `DataLoader(num_workers={workers})` \z
+        {covers}. Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with \z
         `.to(device, non_blocking=True)`{pinning}.",
-      cuda = "Prepare the next inputs in separate threads: while the GPU works on this one, \z
+      cuda = "Prepare the next inputs in separate threads{.}: while the GPU works on this one, \z
         {workers} of them {covers}. Use two pinned buffers in turn, and upload on a separate \z
         stream{pinning}.",
     },
     {
       when = "unsure",
-      'Make sure first: garbage collection looks the same. Put a range around the loader \z
+      'Make sure first{.}: garbage collection looks the same. Put a range around the loader \z
         ("dataloader") and one around collections (`gc.callbacks`), or sample the process with \z
         py-spy.',
     },
     {
       when = "has_workers",
-      training = "If more workers do not help, make a batch cheaper: tokenize or decode before \z
+      training = "If more workers do not help, make a batch cheaper{.}: tokenize or decode before \z
         training, store the result in larger files, move augmentation to the GPU.",
-      cuda = "If more of them do not help, make an input cheaper: decode in advance, store the \z
+      cuda = "If more of them do not help, make an input cheaper{.}: decode in advance, store the \z
         result in larger files, move preparation to the GPU.",
     },
     {

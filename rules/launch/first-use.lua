@@ -36,14 +36,14 @@ return {
   },
   advice = {
     {
-      training = "Warm up with every shape before timing: run a few steps first, and record after \z
-        them.",
-      inference = "Warm up with every shape before serving: run a few requests before what is \z
+      training = "Warm up with every shape before timing{.}: run a few steps first, and record \z
+        after them.",
+      inference = "Warm up with every shape before serving{.}: run a few requests before what is \z
         timed or served, and record after them.",
-      cuda = "Warm up before timing: launch every kernel once before what is timed or served, and \z
-        record after that.",
+      cuda = "Warm up before timing{.}: launch every kernel once before what is timed or served, \z
+        and record after that.",
     },
-    "Or load all code at the start: `CUDA_MODULE_LOADING=EAGER`.",
+    "Or load all code at the start{.}: `CUDA_MODULE_LOADING=EAGER`.",
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"

@@ -56,20 +56,20 @@ return {
   },
   advice = {
     {
-      megatron = "Collect garbage at fixed steps: `--manual-gc --manual-gc-interval 100`.",
-      nemo = "Collect garbage at fixed steps: with the GarbageCollectionCallback, at the same \z
+      megatron = "Collect garbage at fixed steps{.}: `--manual-gc --manual-gc-interval 100`.",
+      nemo = "Collect garbage at fixed steps{.}: with the GarbageCollectionCallback, at the same \z
         step on all ranks, every 100 steps.",
-      torchtitan = "Collect garbage at fixed steps: `--training.gc_freq`, on all ranks at the \z
+      torchtitan = "Collect garbage at fixed steps{.}: `--training.gc_freq`, on all ranks at the \z
         same step.",
-      training = "Collect garbage at fixed steps: `gc.collect()`, `gc.freeze()` and \z
+      training = "Collect garbage at fixed steps{.}: `gc.collect()`, `gc.freeze()` and \z
         `gc.disable()` after warm-up, then `gc.collect(1)` every few hundred steps, on all ranks \z
         at the same step.",
-      cuda = "Collect garbage when nothing waits: `gc.collect()`, `gc.freeze()` and \z
+      cuda = "Collect garbage when nothing waits{.}: `gc.collect()`, `gc.freeze()` and \z
         `gc.disable()` after warm-up, then `gc.collect(1)` at such moments.",
     },
     {
       when = "pauses",
-      "Make sure first: put a range around collections (`gc.callbacks`), or sample the process \z
+      "Make sure first{.}: put a range around collections (`gc.callbacks`), or sample the process \z
         with py-spy.",
     },
     "Break reference cycles that hold large arrays instead of having them collected.",

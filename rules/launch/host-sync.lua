@@ -86,62 +86,64 @@ return {
   advice = {
     {
       when = "planner",
-      vllm = "Plan the next step while this one runs: `--async-scheduling`, and no option that \z
+      vllm = "Plan the next step while this one runs{.}: `--async-scheduling`, and no option that \z
         disables it (`--no-async-scheduling`).",
-      sglang = "Plan the next batch while this one runs: without `--disable-overlap-schedule`.",
-      tensorrt_llm = "Plan the next step while this one runs: without `disable_overlap_scheduler`.",
+      sglang = "Plan the next batch while this one runs{.}: without `--disable-overlap-schedule`.",
+      tensorrt_llm = "Plan the next step while this one runs{.}: without \z
+        `disable_overlap_scheduler`.",
     },
     {
       when = "several_values",
       unless = "planner",
       pytorch = {
-        training = "Read scalars together every 50 steps: {values} single values {a_step} are \z
+        training = "Read scalars together every 50 steps{.}: {values} single values {a_step} are \z
           read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until \z
           then (`torch.stack`, or `torch.nn.utils.get_total_norm` for gradient norms).",
-        cuda = "Read scalars together, and less often: {values} single values {a_step} are read \z
-          back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until then \z
-          (`torch.stack`).",
+        cuda = "Read scalars together, and less often{.}: {values} single values {a_step} are \z
+          read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until \z
+          then (`torch.stack`).",
       },
-      jax = "Keep decisions on the device: {values} single values {a_step} are read back \z
+      jax = "Keep decisions on the device{.}: {values} single values {a_step} are read back \z
         (`float(x)`, `np.asarray(x)`, if x:). Use `jax.lax.cond` and `jax.lax.while_loop`, and \z
         read values together, every few iterations.",
-      cupy = "Keep scalars on the device: {values} single values {a_step} are read back \z
+      cupy = "Keep scalars on the device{.}: {values} single values {a_step} are read back \z
         (`float(x)`, `int(x)`, if x:). Use `cupy.where`, and read them together (`x.get()`), \z
         every few iterations.",
-      numba = "Keep scalars on the device: {values} single values {a_step} are read back \z
+      numba = "Keep scalars on the device{.}: {values} single values {a_step} are read back \z
         (`copy_to_host`, or a host array passed to a kernel). Read them together, every few \z
         iterations.",
-      cuda = "Keep flags and sums on the device: {values} single values {a_step} are read back \z
+      cuda = "Keep flags and sums on the device{.}: {values} single values {a_step} are read back \z
         (flags or sums). Let the device decide, or read them together, every few iterations.",
     },
     {
       when = "one_value",
       unless = "planner",
       pytorch = {
-        training = "Read the loss every 50 steps: `.item()`, `print(loss)` or an isnan check \z
+        training = "Read the loss every 50 steps{.}: `.item()`, `print(loss)` or an isnan check \z
           reads a single value back each time. Or read that of the previous step.",
-        cuda = "Read results less often: `.item()` or a check of an end reads a single value back \z
-          each time. Do so every few iterations, or read that of the previous one.",
+        cuda = "Read results less often{.}: `.item()` or a check of an end reads a single value \z
+          back each time. Do so every few iterations, or read that of the previous one.",
       },
-      cuda = "Read results less often: a single value is read back, a flag or a sum. Do so every \z
-        few iterations, or read that of the previous one, into pinned memory.",
+      cuda = "Read results less often{.}: a single value is read back, a flag or a sum. Do so \z
+        every few iterations, or read that of the previous one, into pinned memory.",
     },
     {
       unless = { "planner", "several_values", "one_value" },
-      pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`: no value is read \z
-        back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
+      pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`{.}: no value is \z
+        read back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
         instead.",
-      jax = "Remove `block_until_ready()`: no value is read back at these waits, so it may only \z
-        be there for timing.",
-      cupy = "Remove `synchronize()`: no value is read back at these waits, so it may only be \z
+      jax = "Remove `block_until_ready()`{.}: no value is read back at these waits, so it may \z
+        only be there for timing.",
+      cupy = "Remove `synchronize()`{.}: no value is read back at these waits, so it may only be \z
         there for timing. Use `cupy.cuda.Event` instead.",
-      numba = "Remove `cuda.synchronize()`: no value is read back at these waits, so it may only \z
-        be there for timing. Use `cuda.event` instead.",
-      directives = "Queue parallel regions without waiting: each waits for its kernel at its end, \z
-        though no value is read back. OpenACC: async and one wait; OpenMP: nowait and taskwait.",
-      julia = "Remove `CUDA.@sync` and `synchronize()`: no value is read back at these waits, so \z
-        they may only be there for timing.",
-      cuda = "Remove `{brief}` calls that only time or check: no value is read back at these \z
+      numba = "Remove `cuda.synchronize()`{.}: no value is read back at these waits, so it may \z
+        only be there for timing. Use `cuda.event` instead.",
+      directives = "Queue parallel regions without waiting{.}: each waits for its kernel at its \z
+        end, though no value is read back. OpenACC: async and one wait; OpenMP: nowait and \z
+        taskwait.",
+      julia = "Remove `CUDA.@sync` and `synchronize()`{.}: no value is read back at these waits, \z
+        so they may only be there for timing.",
+      cuda = "Remove `{brief}` calls that only time or check{.}: no value is read back at these \z
         waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for \z
         each other anyway.",
     },
@@ -152,9 +154,9 @@ return {
       lightning = "Set a larger `log_every_n_steps`, and use no `.item()` in `training_step`.",
       megatron = "Set a larger `--log-interval`, and no timing barriers (`--timing-log-level 0`).",
       nemo = "Set a larger `log_every_n_steps`, and no timing barriers.",
-      torchrec = "For waits on the lengths of sparse features (KJTAllToAll): \z
+      torchrec = "For waits on the lengths of sparse features (KJTAllToAll){.}: \z
         TrainPipelineSparseDist exchanges those of the next batch while this one computes.",
-      pytorch = 'To find the lines that wait: `torch.cuda.set_sync_debug_mode("warn")`.',
+      pytorch = 'To find the lines that wait{.}: `torch.cuda.set_sync_debug_mode("warn")`.',
     },
   },
   evaluate = function(trace, options)

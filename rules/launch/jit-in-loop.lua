@@ -52,18 +52,18 @@ return {
   advice = {
     {
       when = "graphs",
-      pytorch = 'Record each graph once and replay it: `torch.compile(mode="reduce-overhead")` \z
+      pytorch = 'Record each graph once and replay it{.}: `torch.compile(mode="reduce-overhead")` \z
         records again for each new shape, so keep shapes fixed, or mark them dynamic outside of \z
         graphs.',
-      jax = "Keep shapes and buffers fixed: XLA records a graph again when shapes or addresses \z
+      jax = "Keep shapes and buffers fixed{.}: XLA records a graph again when shapes or addresses \z
         change. Donate buffers (`donate_argnums`) so that they stay in place.",
-      cuda = "Instantiate each graph once and launch it again: update its parameters with \z
+      cuda = "Instantiate each graph once and launch it again{.}: update its parameters with \z
         `cudaGraphExecUpdate`.",
     },
     {
       when = "compiled",
       unless = "graphs",
-      pytorch = "Compile once for all shapes: `torch.compile(dynamic=True)`, or \z
+      pytorch = "Compile once for all shapes{.}: `torch.compile(dynamic=True)`, or \z
         `torch._dynamo.mark_dynamic` for the dimension that changes, since `torch.compile` \z
         compiles again for each new shape. Pad to a few lengths where that is slower. \z
         `TORCH_LOGS=recompiles` names what changes.",
@@ -71,34 +71,35 @@ return {
     {
       unless = { "graphs", "compiled" },
       pytorch = {
-        training = "Keep the number of shapes small: pad to a few lengths, `drop_last=True`, and \z
-          let warm-up steps see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` names \z
-          what changes; `dynamic=True` compiles once for all.",
-        cuda = "Keep the number of shapes small: pad to a few lengths, and let warm-up see every \z
-          shape. With `torch.compile`, `TORCH_LOGS=recompiles` names what changes; `dynamic=True` \z
-          compiles once for all.",
+        training = "Keep the number of shapes small{.}: pad to a few lengths, `drop_last=True`, \z
+          and let warm-up steps see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` \z
+          names what changes; `dynamic=True` compiles once for all.",
+        cuda = "Keep the number of shapes small{.}: pad to a few lengths, and let warm-up see \z
+          every shape. With `torch.compile`, `TORCH_LOGS=recompiles` names what changes; \z
+          `dynamic=True` compiles once for all.",
       },
-      jax = 'Keep shapes and static arguments fixed: `jax.config.update("jax_log_compiles", \z
+      jax = 'Keep shapes and static arguments fixed{.}: `jax.config.update("jax_log_compiles", \z
         True)` names what is compiled again. Pad to a few lengths, and jit once, outside of the \z
         loop.',
-      cupy = "Create kernels once, before the loop: RawKernel, `ElementwiseKernel` and fuse, and \z
-        call each with every type before the loop.",
-      numba = "Compile before the loop: call each kernel once with the types that occur, or give \z
-        it a signature; `cache=True` keeps it.",
-      julia = "Compile before the loop: call each kernel once with the types that occur \z
+      cupy = "Create kernels once, before the loop{.}: RawKernel, `ElementwiseKernel` and fuse, \z
+        and call each with every type before the loop.",
+      numba = "Compile before the loop{.}: call each kernel once with the types that occur, or \z
+        give it a signature; `cache=True` keeps it.",
+      julia = "Compile before the loop{.}: call each kernel once with the types that occur \z
         (`CUDA.@device_code_warntype` shows unstable ones).",
-      cuda = "Create plans, handles and modules once, before the loop: cuFFT, cuBLAS, cuSOLVER, \z
-        nvrtc, `cuModuleLoad`. Keep them, and launch every kernel once before the loop.",
+      cuda = "Create plans, handles and modules once, before the loop{.}: cuFFT, cuBLAS, \z
+        cuSOLVER, nvrtc, `cuModuleLoad`. Keep them, and launch every kernel once before the loop.",
     },
     {
       unless = "graphs",
-      pytorch = "Load early and keep what was compiled: `CUDA_MODULE_LOADING=EAGER`; \z
+      pytorch = "Load early and keep what was compiled{.}: `CUDA_MODULE_LOADING=EAGER`; \z
         `TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR` and `CUDA_CACHE_PATH` on a persistent local \z
         disk; `torch.backends.cudnn.benchmark=False` if shapes vary.",
-      jax = 'Keep what was compiled: `jax.config.update("jax_compilation_cache_dir", ...)` on a \z
-        persistent local disk.',
-      cuda = "Load early and compile ahead: `CUDA_MODULE_LOADING=EAGER`, code for this GPU (`nvcc \z
-        -gencode arch=compute_XY,code=sm_XY`), `CUDA_CACHE_PATH` on a persistent local disk.",
+      jax = 'Keep what was compiled{.}: `jax.config.update("jax_compilation_cache_dir", ...)` on \z
+        a persistent local disk.',
+      cuda = "Load early and compile ahead{.}: `CUDA_MODULE_LOADING=EAGER`, code for this GPU \z
+        (`nvcc -gencode arch=compute_XY,code=sm_XY`), `CUDA_CACHE_PATH` on a persistent local \z
+        disk.",
     },
   },
   evaluate = function(trace, options)

@@ -118,87 +118,89 @@ return {
   advice = {
     {
       when = "graphs",
-      vllm = "Capture the whole step in one graph: `cudagraph_mode` `FULL_AND_PIECEWISE` in \z
+      vllm = "Capture the whole step in one graph{.}: `cudagraph_mode` `FULL_AND_PIECEWISE` in \z
         `--compilation-config`, with an attention backend that can be captured.",
       pytorch = {
-        training = "Capture more of the step in the graphs: `zero_grad`, clipping and the \z
+        training = "Capture more of the step in the graphs{.}: `zero_grad`, clipping and the \z
           optimizer (`capturable=True`) as well (`torch.cuda.CUDAGraph` around the whole step, \z
           see the PyTorch notes on CUDA graphs).",
-        cuda = "Capture more in the graphs: `torch.cuda.CUDAGraph` around a whole iteration (see \z
-          the PyTorch notes on CUDA graphs).",
+        cuda = "Capture more in the graphs{.}: `torch.cuda.CUDAGraph` around a whole iteration \z
+          (see the PyTorch notes on CUDA graphs).",
       },
-      jax = "Run several iterations in one call: `jax.lax.scan` or `jax.lax.fori_loop` under \z
+      jax = "Run several iterations in one call{.}: `jax.lax.scan` or `jax.lax.fori_loop` under \z
         `jax.jit`.",
-      cuda = "Capture more in each graph: several iterations at once, with a loop inside \z
+      cuda = "Capture more in each graph{.}: several iterations at once, with a loop inside \z
         (conditional nodes) if their number depends on data.",
     },
     {
       when = { "eager", "decided" },
-      "Remove the read-backs: {results} read back while the host waits, and no CUDA graph can be \z
-        captured across one, nor hold what is launched with different grids each time.",
+      "Remove the read-backs{.}: {results} read back while the host waits, and no CUDA graph can \z
+        be captured across one, nor hold what is launched with different grids each time.",
     },
     {
       when = { "eager", "read_backs" },
-      "Remove the read-backs, then capture CUDA graphs: {results} read back while the host waits, \z
-        and no CUDA graph can be captured across one.",
+      "Remove the read-backs, then capture CUDA graphs{.}: {results} read back while the host \z
+        waits, and no CUDA graph can be captured across one.",
     },
     {
       when = "eager",
       unless = "decided",
-      megatron = "Capture the step in CUDA graphs: `--enable-cuda-graph`.",
-      nemo = "Capture the step in CUDA graphs: `enable_cuda_graph` of the model's configuration.",
-      vllm = "Decode with CUDA graphs: without `--enforce-eager`, and with `--max-num-seqs` \z
+      megatron = "Capture the step in CUDA graphs{.}: `--enable-cuda-graph`.",
+      nemo = "Capture the step in CUDA graphs{.}: `enable_cuda_graph` of the model's \z
+        configuration.",
+      vllm = "Decode with CUDA graphs{.}: without `--enforce-eager`, and with `--max-num-seqs` \z
         within the captured sizes.",
-      sglang = "Decode with CUDA graphs: without `--disable-cuda-graph`, and \z
+      sglang = "Decode with CUDA graphs{.}: without `--disable-cuda-graph`, and \z
         `--cuda-graph-max-bs` as large as the batches.",
-      tensorrt_llm = "Decode with CUDA graphs: `cuda_graph_config`, with `max_batch_size` as \z
+      tensorrt_llm = "Decode with CUDA graphs{.}: `cuda_graph_config`, with `max_batch_size` as \z
         large as the batches and `enable_padding`.",
       transformers = {
-        training = 'Capture the step in CUDA graphs: `torch_compile=True` with \z
+        training = 'Capture the step in CUDA graphs{.}: `torch_compile=True` with \z
           `torch_compile_mode="reduce-overhead"`.',
-        tokens = 'Capture decoding in CUDA graphs: a static cache for `generate()` \z
+        tokens = 'Capture decoding in CUDA graphs{.}: a static cache for `generate()` \z
           (`cache_implementation="static"`) and `torch.compile(mode="reduce-overhead")`.',
       },
       pytorch = {
-        tokens = 'Capture decoding in CUDA graphs: `torch.compile(mode="reduce-overhead")` with a \z
-          cache of fixed size (`generate()`: `cache_implementation="static"`); \z
+        tokens = 'Capture decoding in CUDA graphs{.}: `torch.compile(mode="reduce-overhead")` \z
+          with a cache of fixed size (`generate()`: `cache_implementation="static"`); \z
           `torch.cuda.CUDAGraph` where that cannot be used. It must contain no synchronization \z
           (PyTorch notes, CUDA semantics).',
-        training = 'Capture the work in CUDA graphs: `torch.compile(mode="reduce-overhead")` of \z
-          the model, which fuses kernels as well, and of a function that calls \z
+        training = 'Capture the work in CUDA graphs{.}: `torch.compile(mode="reduce-overhead")` \z
+          of the model, which fuses kernels as well, and of a function that calls \z
           `optimizer.step()`; or `torch.cuda.CUDAGraph` around the whole step, with \z
           `capturable=True`. All need fixed shapes and no synchronization inside (PyTorch notes, \z
           CUDA semantics).',
-        cuda = 'Capture the work in CUDA graphs: `torch.compile(mode="reduce-overhead")`, which \z
-          fuses kernels as well; `torch.cuda.make_graphed_callables` where that cannot be used. \z
-          Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA semantics).',
+        cuda = 'Capture the work in CUDA graphs{.}: `torch.compile(mode="reduce-overhead")`, \z
+          which fuses kernels as well; `torch.cuda.make_graphed_callables` where that cannot be \z
+          used. Both need fixed shapes and no synchronization inside (PyTorch notes, CUDA \z
+          semantics).',
       },
-      jax = "Put the whole iteration under one `jax.jit`: and several into one call \z
+      jax = "Put the whole iteration under one `jax.jit`{.}: and several into one call \z
         (`jax.lax.scan`). `XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL` \z
         records them into CUDA graphs.",
-      tensorflow = "Compile the whole iteration: `tf.function(jit_compile=True)` around it.",
-      tensorrt = "Capture enqueueV3 in a CUDA graph: `cudaStreamBeginCapture`, once for each \z
+      tensorflow = "Compile the whole iteration{.}: `tf.function(jit_compile=True)` around it.",
+      tensorrt = "Capture enqueueV3 in a CUDA graph{.}: `cudaStreamBeginCapture`, once for each \z
         shape. Fewer profiles and larger builder batch sizes help as well.",
-      cupy = "Capture the loop's body in a CUDA graph: `stream.begin_capture()` and \z
+      cupy = "Capture the loop's body in a CUDA graph{.}: `stream.begin_capture()` and \z
         `end_capture()`. And fuse elementwise operations (`cupy.fuse`).",
-      numba = "Put more into each kernel: merge operations that follow each other on the same \z
+      numba = "Put more into each kernel{.}: merge operations that follow each other on the same \z
         data.",
-      julia = "Capture the loop's body in a CUDA graph: `CUDA.@captured`. Or put more into each \z
-        kernel.",
-      directives = "Put more into each parallel region: collapse, fewer and larger kernels. And \z
-        queue them without waiting (OpenACC: async; OpenMP: nowait).",
-      kokkos = "Capture the loop's body in a graph: `Kokkos::Experimental::Graph`. Or fuse \z
+      julia = "Capture the loop's body in a CUDA graph{.}: `CUDA.@captured`. Or put more into \z
+        each kernel.",
+      directives = "Put more into each parallel region{.}: collapse, fewer and larger kernels. \z
+        And queue them without waiting (OpenACC: async; OpenMP: nowait).",
+      kokkos = "Capture the loop's body in a graph{.}: `Kokkos::Experimental::Graph`. Or fuse \z
         `parallel_for` loops.",
-      cuda = "Capture the loop's body in a CUDA graph: `cudaStreamBeginCapture`, \z
+      cuda = "Capture the loop's body in a CUDA graph{.}: `cudaStreamBeginCapture`, \z
         `cudaStreamEndCapture` and `cudaGraphInstantiate`, and launch that. Or put more into each \z
         kernel.",
     },
     {
-      training = "Or give each launch more to do: a micro-batch {larger} times as large keeps the \z
+      training = "Or give each launch more to do{.}: a micro-batch {larger} times as large keeps \z
+        the GPU busy for as long as the host takes.{room}",
+      inference = "Or give each launch more to do{.}: a batch {larger} times as large keeps the \z
         GPU busy for as long as the host takes.{room}",
-      inference = "Or give each launch more to do: a batch {larger} times as large keeps the GPU \z
-        busy for as long as the host takes.{room}",
-      cuda = "Or give each launch more to do: a problem {larger} times as large keeps the GPU \z
+      cuda = "Or give each launch more to do{.}: a problem {larger} times as large keeps the GPU \z
         busy for as long as the host takes.{room}",
     },
   },

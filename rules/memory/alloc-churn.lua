@@ -69,61 +69,63 @@ return {
   advice = {
     {
       when = "pool",
-      "Let the memory pool keep its memory: `cudaDeviceGetDefaultMemPool(&pool, device); uint64_t \z
-        keep = UINT64_MAX; cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, \z
-        &keep)`. By default it returns unused memory to the system at each synchronization, and \z
-        maps it again afterwards.",
+      "Let the memory pool keep its memory{.}: `cudaDeviceGetDefaultMemPool(&pool, device); \z
+        uint64_t keep = UINT64_MAX; cudaMemPoolSetAttribute(pool, \z
+        cudaMemPoolAttrReleaseThreshold, &keep)`. By default it returns unused memory to the \z
+        system at each synchronization, and maps it again afterwards.",
     },
     {
       when = "managed",
-      pytorch = "Use PyTorch's caching allocator: not one that calls `cudaMallocManaged` for each \z
-        tensor (`torch.cuda.memory.CUDAPluggableAllocator`).",
-      cupy = "Take managed memory from a pool: \z
+      pytorch = "Use PyTorch's caching allocator{.}: not one that calls `cudaMallocManaged` for \z
+        each tensor (`torch.cuda.memory.CUDAPluggableAllocator`).",
+      cupy = "Take managed memory from a pool{.}: \z
         `cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc)`.",
-      cuda = "Allocate managed memory once, before the loop: or take it from a pool (RMM \z
+      cuda = "Allocate managed memory once, before the loop{.}: or take it from a pool (RMM \z
         `pool_memory_resource` over `managed_memory_resource`).",
     },
     {
       when = "pinned",
-      pytorch = "Pin host buffers once, outside the loop: `tensor.pin_memory()` in the loop calls \z
-        `cudaHostAlloc` each time; `DataLoader(pin_memory=True)` keeps a cache.",
-      cuda = "Pin host buffers once, before the loop: then reuse them.",
+      pytorch = "Pin host buffers once, outside the loop{.}: `tensor.pin_memory()` in the loop \z
+        calls `cudaHostAlloc` each time; `DataLoader(pin_memory=True)` keeps a cache.",
+      cuda = "Pin host buffers once, before the loop{.}: then reuse them.",
     },
     {
       when = "grows",
-      directives = "Put a data region around the loop: memory is now allocated for each parallel \z
-        region, and kept. OpenACC: acc data copyin, create; OpenMP: target data map.",
-      pytorch = "Let warm-up see the largest batch: memory grows and little is freed, so the \z
+      directives = "Put a data region around the loop{.}: memory is now allocated for each \z
+        parallel region, and kept. OpenACC: acc data copyin, create; OpenMP: target data map.",
+      pytorch = "Let warm-up see the largest batch{.}: memory grows and little is freed, so the \z
         allocator is still collecting what it needs. Or set \z
         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
-      cuda = "Allocate what the loop needs once, before it: memory grows and little is freed.",
+      cuda = "Allocate what the loop needs once, before it{.}: memory grows and little is freed.",
     },
     {
       when = "freed",
-      pytorch = "Take `torch.cuda.empty_cache()` out of the loop: and `gc.collect()` with it. \z
+      pytorch = "Take `torch.cuda.empty_cache()` out of the loop{.}: and `gc.collect()` with it. \z
         Unset `PYTORCH_NO_CUDA_MEMORY_CACHING`.",
-      jax = "Let the allocator keep its memory: no `XLA_PYTHON_CLIENT_ALLOCATOR=platform`. Donate \z
-        buffers (`donate_argnums`) that are not used again.",
-      cupy = "Keep CuPy's memory pool: no `set_allocator(None)` and no `free_all_blocks()` in the \z
-        loop. Write into existing arrays (`out=`).",
-      numba = "Allocate arrays once, before the loop: `cuda.device_array`, and pass those to the \z
-        kernels. A host array that is passed is allocated and copied at each call.",
-      rapids = "Take memory from a pool: `rmm.reinitialize(pool_allocator=True)`.",
-      julia = "Allocate arrays once, before the loop: and write into them (A .= ...). \z
+      jax = "Let the allocator keep its memory{.}: no `XLA_PYTHON_CLIENT_ALLOCATOR=platform`. \z
+        Donate buffers (`donate_argnums`) that are not used again.",
+      cupy = "Keep CuPy's memory pool{.}: no `set_allocator(None)` and no `free_all_blocks()` in \z
+        the loop. Write into existing arrays (`out=`).",
+      numba = "Allocate arrays once, before the loop{.}: `cuda.device_array`, and pass those to \z
+        the kernels. A host array that is passed is allocated and copied at each call.",
+      rapids = "Take memory from a pool{.}: `rmm.reinitialize(pool_allocator=True)`.",
+      julia = "Allocate arrays once, before the loop{.}: and write into them (A .= ...). \z
         `CUDA.unsafe_free!` frees early.",
-      directives = "Keep data on the device: in a data region around the loop (OpenACC: data \z
+      directives = "Keep data on the device{.}: in a data region around the loop (OpenACC: data \z
         create; OpenMP: target data `map(alloc:)`), instead of one for each kernel.",
-      cuda = "Allocate once, before the loop: or use `cudaMallocAsync` and `cudaFreeAsync` with \z
-        `cudaMemPoolAttrReleaseThreshold`. Keep libraries' handles, plans and workspaces as well.",
+      cuda = "Allocate once, before the loop{.}: or use `cudaMallocAsync` and `cudaFreeAsync` \z
+        with `cudaMemPoolAttrReleaseThreshold`. Keep libraries' handles, plans and workspaces as \z
+        well.",
     },
     {
       when = "nearly_full",
       pytorch = {
         training = "Memory is nearly full ({peak} of {memory} GiB), so the allocator releases \z
-          cached blocks to find larger ones: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, \z
-          a smaller micro-batch or activation checkpointing end that.",
+          cached blocks to find larger ones{.}: \z
+          `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, a smaller micro-batch or activation \z
+          checkpointing end that.",
         cuda = "Memory is nearly full ({peak} of {memory} GiB), so the allocator releases cached \z
-          blocks to find larger ones: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` or a \z
+          blocks to find larger ones{.}: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` or a \z
           smaller batch ends that.",
       },
     },

@@ -64,31 +64,31 @@ return {
   advice = {
     {
       when = "joins",
-      pytorch = "Write into slices of one tensor instead of joining: `out=`, `tensor[:, a:b] = \z
+      pytorch = "Write into slices of one tensor instead of joining{.}: `out=`, `tensor[:, a:b] = \z
         ...`, or let the producer write there.",
-      jax = "Write into slices of one array under `jax.jit`: `x.at[a:b].set(...)`, donated, \z
+      jax = "Write into slices of one array under `jax.jit`{.}: `x.at[a:b].set(...)`, donated, \z
         instead of `jnp.concatenate`.",
-      cupy = "Write into slices of one existing array: `out=` instead of `cupy.concatenate`.",
-      cuda = "Let the kernels write into parts of one buffer: then nothing has to be joined \z
+      cupy = "Write into slices of one existing array{.}: `out=` instead of `cupy.concatenate`.",
+      cuda = "Let the kernels write into parts of one buffer{.}: then nothing has to be joined \z
         afterwards.",
     },
     {
       unless = "joins",
-      pytorch = "Avoid `.contiguous()`, `.clone()` and `.copy_()`: find what asks for these \z
+      pytorch = "Avoid `.contiguous()`, `.clone()` and `.copy_()`{.}: find what asks for these \z
         copies, also `.reshape()` of a transposed tensor. matmul and \z
         `scaled_dot_product_attention` take strides; `torch.compile` fuses what is left into \z
         neighboring kernels.",
-      jax = "Keep one layout through the jitted function: and donate buffers that are not used \z
+      jax = "Keep one layout through the jitted function{.}: and donate buffers that are not used \z
         again (`donate_argnums`). XLA copies where it may not write in place.",
-      cupy = 'Keep one layout: `order="C"` throughout. Write with `out=`, and leave out `.copy()` \z
-        and `cupy.ascontiguousarray` of what is only read.',
-      julia = "Take views instead of slices: `@view`. And swap arrays (A, B = B, A) instead of \z
+      cupy = 'Keep one layout{.}: `order="C"` throughout. Write with `out=`, and leave out \z
+        `.copy()` and `cupy.ascontiguousarray` of what is only read.',
+      julia = "Take views instead of slices{.}: `@view`. And swap arrays (A, B = B, A) instead of \z
         copyto!.",
-      directives = "Swap pointers instead of copying arrays: or use two arrays in turn, instead \z
-        of copying one into the other at the end of each iteration.",
-      kokkos = "Swap views instead of copying them: `std::swap` instead of `Kokkos::deep_copy` on \z
-        the device, and take subviews.",
-      cuda = "Swap pointers instead of copying buffers: or use two buffers in turn, instead of \z
+      directives = "Swap pointers instead of copying arrays{.}: or use two arrays in turn, \z
+        instead of copying one into the other at the end of each iteration.",
+      kokkos = "Swap views instead of copying them{.}: `std::swap` instead of `Kokkos::deep_copy` \z
+        on the device, and take subviews.",
+      cuda = "Swap pointers instead of copying buffers{.}: or use two buffers in turn, instead of \z
         `cudaMemcpy` on the device. Read and write strided data in place.",
     },
   },

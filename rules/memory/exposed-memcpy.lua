@@ -150,71 +150,71 @@ return {
   advice = {
     {
       when = "little_room",
-      "Send less, or keep on the device what is sent repeatedly: the kernels are too short to \z
+      "Send less, or keep on the device what is sent repeatedly{.}: the kernels are too short to \z
         hide these copies.",
     },
     {
       when = "migrates",
       unless = "little_room",
-      "Prefetch earlier and on another stream: `cudaMemPrefetchAsync` of the next part on a side \z
-        stream while this one computes, with `cudaStreamWaitEvent` before the first kernel that \z
-        uses it.",
+      "Prefetch earlier and on another stream{.}: `cudaMemPrefetchAsync` of the next part on a \z
+        side stream while this one computes, with `cudaStreamWaitEvent` before the first kernel \z
+        that uses it.",
     },
     {
       when = "migrates",
       unless = "little_room",
-      "Prefetch less: keep what fits on the device (`cudaMemAdvise` with it as preferred \z
+      "Prefetch less{.}: keep what fits on the device (`cudaMemAdvise` with it as preferred \z
         location, or plain device memory), and let the host read in place (accessed-by) or from a \z
         copy.",
     },
     {
       when = "uploads",
       unless = "little_room",
-      pytorch = "Upload the next batch while this one computes: `.to(device, non_blocking=True)` \z
-        from pinned memory on a side stream (`torch.cuda.Stream`), with `wait_stream` and \z
-        `record_stream` where it is used.",
-      jax = "Upload the next batch while this one computes: `jax.device_put` returns at once, so \z
-        call it for the next one before this one's results are read.",
-      cupy = "Upload the next input while this one computes: `cupy.asarray` under a separate \z
+      pytorch = "Upload the next batch while this one computes{.}: `.to(device, \z
+        non_blocking=True)` from pinned memory on a side stream (`torch.cuda.Stream`), with \z
+        `wait_stream` and `record_stream` where it is used.",
+      jax = "Upload the next batch while this one computes{.}: `jax.device_put` returns at once, \z
+        so call it for the next one before this one's results are read.",
+      cupy = "Upload the next input while this one computes{.}: `cupy.asarray` under a separate \z
         stream, from pinned memory (`cupyx.empty_pinned`), with an event where it is used.",
-      numba = "Upload the next input while this one computes: `cuda.to_device(pinned, \z
+      numba = "Upload the next input while this one computes{.}: `cuda.to_device(pinned, \z
         stream=side)`, from `cuda.pinned_array`, with an event where it is used.",
-      tensorrt = "Upload the next input while this one computes: `cudaMemcpyAsync` from pinned \z
+      tensorrt = "Upload the next input while this one computes{.}: `cudaMemcpyAsync` from pinned \z
         memory on a separate stream, and two execution contexts in turn.",
-      openacc = "Upload the next part while this one computes: update `device(...)` \z
+      openacc = "Upload the next part while this one computes{.}: update `device(...)` \z
         `async(queue)`, with two queues in turn.",
-      openmp = "Upload the next part while this one computes: target update `to(...)` nowait, \z
+      openmp = "Upload the next part while this one computes{.}: target update `to(...)` nowait, \z
         with dependences.",
-      cuda = "Upload the next part while this one computes: `cudaMemcpyAsync` from pinned memory \z
-        (`cudaHostAlloc`) on a separate stream, and `cudaStreamWaitEvent` before the kernel that \z
-        uses it.",
+      cuda = "Upload the next part while this one computes{.}: `cudaMemcpyAsync` from pinned \z
+        memory (`cudaHostAlloc`) on a separate stream, and `cudaStreamWaitEvent` before the \z
+        kernel that uses it.",
     },
     {
       when = "uploads",
       unless = "little_room",
-      pytorch = "Upload less: uint8 images or token ids instead of floats, cast and prepared on \z
-        the GPU. Keep what does not change on the device.",
-      cuda = "Upload less: integers or half precision instead of floats, converted on the GPU. \z
+      pytorch = "Upload less{.}: uint8 images or token ids instead of floats, cast and prepared \z
+        on the GPU. Keep what does not change on the device.",
+      cuda = "Upload less{.}: integers or half precision instead of floats, converted on the GPU. \z
         Keep what does not change on the device.",
     },
     {
       when = "downloads",
       unless = "little_room",
-      "Download on a side stream into a reused pinned buffer: the host reads it a step later. \z
+      "Download on a side stream into a reused pinned buffer{.}: the host reads it a step later. \z
         Reduce on the device what is only summed or logged.",
     },
     {
       when = "peers",
       unless = "little_room",
-      megatron = "Overlap sends between GPUs with kernels: as Megatron does by default, without \z
-        `--no-overlap-p2p-communication`.",
-      cuda = "Overlap sends between GPUs with kernels: on a separate stream, with NCCL over \z
+      megatron = "Overlap sends between GPUs with kernels{.}: as Megatron does by default, \z
+        without `--no-overlap-p2p-communication`.",
+      cuda = "Overlap sends between GPUs with kernels{.}: on a separate stream, with NCCL over \z
         NVLink instead of copies through the host.",
     },
     {
       when = "coherent",
-      "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C: data that \z
-        is touched once need not be copied.",
+      "On Grace Hopper kernels can read and write host memory in place over NVLink-C2C{.}: data \z
+        that is touched once need not be copied.",
     },
   },
   evaluate = function(trace, options)

@@ -64,17 +64,18 @@ return {
   },
   advice = {
     {
-      transformers = 'Use a cache of fixed size: `generate(cache_implementation="static")`, or \z
+      transformers = 'Use a cache of fixed size{.}: `generate(cache_implementation="static")`, or \z
         `StaticCache(config, max_cache_len=...)` as `past_key_values`. `torch.compile` and CUDA \z
         graphs need it as well.',
-      pytorch = "Allocate the cache once for the longest sequence: `torch.empty(batch, heads, \z
+      pytorch = "Allocate the cache once for the longest sequence{.}: `torch.empty(batch, heads, \z
         longest, size)`, and write each token in place (`index_copy_`, `cache[:, :, position]` = \z
         ...). Mask what is not filled yet, or read a slice of it.",
-      jax = "Allocate the cache once and write in place: `jax.lax.dynamic_update_slice` under \z
+      jax = "Allocate the cache once and write in place{.}: `jax.lax.dynamic_update_slice` under \z
         `jax.jit`, with the cache donated.",
-      tensorrt = "Let the engine write keys and values in place: into one buffer, with the \z
+      tensorrt = "Let the engine write keys and values in place{.}: into one buffer, with the \z
         position as an input.",
-      cuda = "Allocate the cache once: for the longest sequence, and write new entries at its end.",
+      cuda = "Allocate the cache once{.}: for the longest sequence, and write new entries at its \z
+        end.",
     },
   },
   evaluate = function(trace, options, factors)

@@ -48,60 +48,61 @@ return {
   advice = {
     {
       when = "full",
-      vllm = "Lower `gpu_memory_utilization`: it sets how much is reserved for the KV cache. What \z
-        is reserved may not be needed.",
-      sglang = "Lower `--mem-fraction-static`: it sets how much is reserved for the KV cache. \z
+      vllm = "Lower `gpu_memory_utilization`{.}: it sets how much is reserved for the KV cache. \z
         What is reserved may not be needed.",
-      pytorch = "Limit fragmentation: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. \z
+      sglang = "Lower `--mem-fraction-static`{.}: it sets how much is reserved for the KV cache. \z
+        What is reserved may not be needed.",
+      pytorch = "Limit fragmentation{.}: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. \z
         `torch.cuda.memory._record_memory_history()` shows what holds memory.",
-      jax = "Check how much is really needed: XLA reserves three quarters of the memory in \z
+      jax = "Check how much is really needed{.}: XLA reserves three quarters of the memory in \z
         advance (`XLA_PYTHON_CLIENT_MEM_FRACTION`); `jax.profiler.save_device_memory_profile` \z
         shows what is in use.",
-      cupy = "Check how much is really needed: CuPy's pool keeps what it once had, and \z
+      cupy = "Check how much is really needed{.}: CuPy's pool keeps what it once had, and \z
         `cupy.get_default_memory_pool().used_bytes()` says what is in use.",
-      cuda = "Free or reuse what is no longer needed: see what holds memory (`cudaMemGetInfo` \z
+      cuda = "Free or reuse what is no longer needed{.}: see what holds memory (`cudaMemGetInfo` \z
         before and after the large allocations).",
     },
     {
       when = "full",
-      megatron = "To make room: `--recompute-activations`, half the micro-batch with twice the \z
+      megatron = "To make room{.}: `--recompute-activations`, half the micro-batch with twice the \z
         accumulation steps, `--use-distributed-optimizer`.",
-      deepspeed = "To make room: activation checkpointing, half the micro-batch with twice the \z
+      deepspeed = "To make room{.}: activation checkpointing, half the micro-batch with twice the \z
         accumulation steps, a higher stage of ZeRO.",
       pytorch = {
-        training = "To make room: gradient checkpointing on some layers, half the micro-batch \z
+        training = "To make room{.}: gradient checkpointing on some layers, half the micro-batch \z
           with twice the accumulation steps, a sharded optimizer (FSDP); for fine-tuning, \z
           adapters (LoRA), which have hardly any gradients and optimizer state.",
-        cuda = "To make room: a smaller batch, weights in half precision or less, a model spread \z
-          over several GPUs.",
+        cuda = "To make room{.}: a smaller batch, weights in half precision or less, a model \z
+          spread over several GPUs.",
       },
-      cuda = "To make room: smaller types, reused buffers, or a problem that goes through the GPU \z
-        in parts.",
+      cuda = "To make room{.}: smaller types, reused buffers, or a problem that goes through the \z
+        GPU in parts.",
     },
     {
       when = { "full", "coherent" },
-      training = "This GPU reaches its CPU's memory over NVLink-C2C: optimizer state and \z
+      training = "This GPU reaches its CPU's memory over NVLink-C2C{.}: optimizer state and \z
         activations offloaded there, overlapping with the kernels, cost less than recomputing \z
         activations (steps were 6 to 13 % shorter on Grace Blackwell).",
-      cuda = "This GPU reaches its CPU's memory over NVLink-C2C: rarely used data can stay there.",
+      cuda = "This GPU reaches its CPU's memory over NVLink-C2C{.}: rarely used data can stay \z
+        there.",
     },
     {
       when = "empty",
-      training = "Try a batch of twice the size: check the peak and the time per sample before \z
+      training = "Try a batch of twice the size{.}: check the peak and the time per sample before \z
         the next doubling. Activations grow with it, weights and optimizer state do not. Adapt \z
         the learning rate; with gradient accumulation use fewer and larger micro-batches.",
-      tokens = "Try twice as many requests at once: check the peak and tokens per second before \z
-        the next doubling. The KV cache grows with them, weights do not.",
-      inference = "Try a batch of twice the size: check the peak and the time per sample before \z
-        the next doubling. Activations grow with it, weights do not.",
-      cuda = "Try to work on twice as much at once: check the peak and the time before the next \z
-        doubling.",
+      tokens = "Try twice as many requests at once{.}: check the peak and tokens per second \z
+        before the next doubling. The KV cache grows with them, weights do not.",
+      inference = "Try a batch of twice the size{.}: check the peak and the time per sample \z
+        before the next doubling. Activations grow with it, weights do not.",
+      cuda = "Try to work on twice as much at once{.}: check the peak and the time before the \z
+        next doubling.",
     },
     {
       when = "empty",
-      training = "If gradient checkpointing or offloading is on, turn it off first: there is room \z
-        for what it saves.",
-      inference = "If offloading is on, turn it off first: there is room for what it saves.",
+      training = "If gradient checkpointing or offloading is on, turn it off first{.}: there is \z
+        room for what it saves.",
+      inference = "If offloading is on, turn it off first{.}: there is room for what it saves.",
     },
   },
   evaluate = function(trace, options)

@@ -87,65 +87,65 @@ return {
     {
       when = "host_works",
       deepspeed = {
-        training = "Offload only part of the optimizer: `offload_optimizer.ratio`. Most of this \z
-          is not copying; the host works on what came down before it goes up again, as an \z
+        training = "Offload only part of the optimizer{.}: `offload_optimizer.ratio`. Most of \z
+          this is not copying; the host works on what came down before it goes up again, as an \z
           optimizer on the CPU does. Or use a fast one (`DeepSpeedCPUAdam` on all cores of the \z
           socket).",
       },
-      training = "Keep the optimizer on the GPU if its state fits: most of this is not copying; \z
-        the host works on what came down before it goes up again, as an optimizer on the CPU \z
-        does. Or offload only part of it, or use one that works on all cores of the socket.",
-      cuda = "Do the host's part on the GPU: most of this is not copying; the host works on what \z
-        came down before it goes up again. Or use all cores of the socket.",
+      training = "Keep the optimizer on the GPU if its state fits{.}: most of this is not \z
+        copying; the host works on what came down before it goes up again, as an optimizer on the \z
+        CPU does. Or offload only part of it, or use one that works on all cores of the socket.",
+      cuda = "Do the host's part on the GPU{.}: most of this is not copying; the host works on \z
+        what came down before it goes up again. Or use all cores of the socket.",
     },
     {
       when = "stop",
-      "Stop offloading, it fits: the peak of {peak} GiB plus the {offloaded} GiB offloaded \z
+      "Stop offloading, it fits{.}: the peak of {peak} GiB plus the {offloaded} GiB offloaded \z
         {a_step} stay below the {memory} GiB of the device.",
     },
     {
       when = { "less", "coherent" },
-      "Offload less: {peak} of {memory} GiB of device memory are used at the peak.",
+      "Offload less{.}: {peak} of {memory} GiB of device memory are used at the peak.",
     },
     {
       when = "less",
       unless = "coherent",
-      training = "Offload less: {peak} of {memory} GiB of device memory are used at the peak. Or \z
-        recompute activations instead (gradient checkpointing).",
-      cuda = "Offload less: {peak} of {memory} GiB of device memory are used at the peak.",
+      training = "Offload less{.}: {peak} of {memory} GiB of device memory are used at the peak. \z
+        Or recompute activations instead (gradient checkpointing).",
+      cuda = "Offload less{.}: {peak} of {memory} GiB of device memory are used at the peak.",
     },
     {
       when = { "untold", "coherent" },
-      training = "Check whether it fits without offloading: record the peak of device memory with \z
-        {how}; otherwise offload less.",
-      cuda = "Check whether it fits without offloading: record the peak of device memory with \z
+      training = "Check whether it fits without offloading{.}: record the peak of device memory \z
+        with {how}; otherwise offload less.",
+      cuda = "Check whether it fits without offloading{.}: record the peak of device memory with \z
         {how}; otherwise use smaller types for what is offloaded.",
     },
     {
       when = "untold",
       unless = "coherent",
-      training = "Check whether it fits without offloading: record the peak of device memory with \z
-        {how}; otherwise recompute activations instead (gradient checkpointing).",
-      cuda = "Check whether it fits without offloading: record the peak of device memory with \z
+      training = "Check whether it fits without offloading{.}: record the peak of device memory \z
+        with {how}; otherwise recompute activations instead (gradient checkpointing).",
+      cuda = "Check whether it fits without offloading{.}: record the peak of device memory with \z
         {how}; otherwise use smaller types for what is offloaded.",
     },
     {
       when = "pageable",
-      deepspeed = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them \z
+      deepspeed = "Pin the host buffers, which are pageable{.}: {reached} GB/s{pinned}. Pin them \z
         (`offload_optimizer.pin_memory`, `offload_param.pin_memory`).",
       pytorch = {
-        training = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them \z
+        training = "Pin the host buffers, which are pageable{.}: {reached} GB/s{pinned}. Pin them \z
           (`save_on_cpu(pin_memory=True)`, or `tensor.pin_memory()` once).",
-        cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them \z
+        cuda = "Pin the host buffers, which are pageable{.}: {reached} GB/s{pinned}. Pin them \z
           (`tensor.pin_memory()`, once).",
       },
-      cuda = "Pin the host buffers, which are pageable: {reached} GB/s{pinned}. Pin them \z
+      cuda = "Pin the host buffers, which are pageable{.}: {reached} GB/s{pinned}. Pin them \z
         (`cudaHostAlloc` or `cudaHostRegister`, once).",
     },
     {
-      megatron = "Fetch one or two layers ahead, with copies on a separate stream: \z
+      megatron = "Fetch one or two layers ahead, with copies on a separate stream{.}: \z
         `--cpu-offloading-num-layers`.",
-      fsdp = "Fetch one or two layers ahead: CPUOffload with `forward_prefetch=True` and \z
+      fsdp = "Fetch one or two layers ahead{.}: CPUOffload with `forward_prefetch=True` and \z
         `BackwardPrefetch.BACKWARD_PRE`.",
       pytorch = {
         training = "Fetch one or two layers ahead, with copies on a separate stream (Transformer \z
@@ -164,14 +164,14 @@ return {
     },
     {
       when = "coherent",
-      training = "This GPU shares memory with its CPU over NVLink-C2C: copies that overlap with \z
-        kernels were faster than recomputing activations (steps 6 to 13 % shorter on Grace \z
+      training = "This GPU shares memory with its CPU over NVLink-C2C{.}: copies that overlap \z
+        with kernels were faster than recomputing activations (steps 6 to 13 % shorter on Grace \z
         Blackwell), so hide them instead of checkpointing.",
     },
     {
       when = "coherent",
-      "Over NVLink-C2C kernels can also read host memory in place: offload what is read once and \z
-        leave it there instead of copying it back.",
+      "Over NVLink-C2C kernels can also read host memory in place{.}: offload what is read once \z
+        and leave it there instead of copying it back.",
     },
   },
   evaluate = function(trace, options)

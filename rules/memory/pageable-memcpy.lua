@@ -81,51 +81,51 @@ return {
   advice = {
     {
       when = "offloaded",
-      deepspeed = "Offload through pinned buffers: `pin_memory` of `offload_optimizer` and \z
+      deepspeed = "Offload through pinned buffers{.}: `pin_memory` of `offload_optimizer` and \z
         `offload_param`.",
       pytorch = {
-        training = "Offload through pinned buffers: \z
+        training = "Offload through pinned buffers{.}: \z
           `torch.autograd.graph.save_on_cpu(pin_memory=True)`.",
-        cuda = "Offload through pinned buffers: `tensor.pin_memory()` once, then reuse them.",
+        cuda = "Offload through pinned buffers{.}: `tensor.pin_memory()` once, then reuse them.",
       },
-      cuda = "Offload through pinned buffers: `cudaHostAlloc`, or `cudaHostRegister` of existing \z
-        memory, made once and reused.",
+      cuda = "Offload through pinned buffers{.}: `cudaHostAlloc`, or `cudaHostRegister` of \z
+        existing memory, made once and reused.",
     },
     {
       when = "uploads",
       transformers = {
-        training = "Pin the batches: `dataloader_pin_memory=True`. For other buffers: \z
+        training = "Pin the batches{.}: `dataloader_pin_memory=True`. For other buffers: \z
           `tensor.pin_memory()` once, then reuse them.",
       },
-      lightning = "Pin the batches: `pin_memory=True` of the DataModule's loaders. For other \z
+      lightning = "Pin the batches{.}: `pin_memory=True` of the DataModule's loaders. For other \z
         buffers: `tensor.pin_memory()` once, then reuse them.",
-      pytorch = "Pin the batches: `DataLoader(pin_memory=True)`, then `batch.to(device, \z
+      pytorch = "Pin the batches{.}: `DataLoader(pin_memory=True)`, then `batch.to(device, \z
         non_blocking=True)`. For other buffers: `tensor.pin_memory()` once, then reuse them.",
-      jax = "Upload less often, in few large pieces: JAX copies NumPy arrays through its own \z
+      jax = "Upload less often, in few large pieces{.}: JAX copies NumPy arrays through its own \z
         pinned buffers. Keep what does not change on the device (`jax.device_put` once).",
-      cupy = "Pin what is uploaded: `cupyx.empty_pinned` (or `cupyx.zeros_pinned`) once, filled \z
-        again each time; `array.set(pinned, stream=stream)`.",
-      numba = "Pin what is uploaded: `cuda.pinned_array` once, or with `cuda.pinned(array)`: \z
+      cupy = "Pin what is uploaded{.}: `cupyx.empty_pinned` (or `cupyx.zeros_pinned`) once, \z
+        filled again each time; `array.set(pinned, stream=stream)`.",
+      numba = "Pin what is uploaded{.}: `cuda.pinned_array` once, or with `cuda.pinned(array)`: \z
         around the copies; `cuda.to_device(pinned, stream=stream)`.",
-      julia = "Pin what is uploaded: `CUDA.pin(array)` once, then copyto!.",
-      directives = "Pin what is uploaded: nvc and nvfortran `-gpu=pinned` (now \z
+      julia = "Pin what is uploaded{.}: `CUDA.pin(array)` once, then copyto!.",
+      directives = "Pin what is uploaded{.}: nvc and nvfortran `-gpu=pinned` (now \z
         `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
-      cuda = "Pin what is uploaded: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` of \z
-        existing memory, once; then `cudaMemcpyAsync`.",
+      cuda = "Pin what is uploaded{.}: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` \z
+        of existing memory, once; then `cudaMemcpyAsync`.",
     },
     {
       when = "downloads",
-      pytorch = "Copy to a reused pinned buffer: `torch.empty(..., pin_memory=True)` and \z
+      pytorch = "Copy to a reused pinned buffer{.}: `torch.empty(..., pin_memory=True)` and \z
         `.copy_(tensor, non_blocking=True)`, with an event before the host reads it.",
-      cupy = "Copy to a reused pinned buffer: `array.get(out=cupyx.empty_pinned(...), \z
+      cupy = "Copy to a reused pinned buffer{.}: `array.get(out=cupyx.empty_pinned(...), \z
         stream=stream)`, with an event before the host reads it.",
-      numba = "Copy to a reused pinned buffer: `array.copy_to_host(cuda.pinned_array(...), \z
+      numba = "Copy to a reused pinned buffer{.}: `array.copy_to_host(cuda.pinned_array(...), \z
         stream=stream)`, with an event before the host reads it.",
-      julia = "Copy to a reused pinned buffer: `copyto!(CUDA.pin(buffer), array)`, with an event \z
-        before the host reads it.",
-      directives = "Copy to pinned memory: nvc and nvfortran `-gpu=pinned` (now \z
+      julia = "Copy to a reused pinned buffer{.}: `copyto!(CUDA.pin(buffer), array)`, with an \z
+        event before the host reads it.",
+      directives = "Copy to pinned memory{.}: nvc and nvfortran `-gpu=pinned` (now \z
         `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
-      cuda = "Copy to a reused pinned buffer: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an \z
+      cuda = "Copy to a reused pinned buffer{.}: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an \z
         event before the host reads it.",
     },
     {
@@ -135,8 +135,8 @@ return {
     },
     {
       when = "coherent",
-      "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C: what is \z
-        read once need not be copied at all, so measure what pinning saves.",
+      "On Grace Hopper copies and kernels read pageable memory in place over NVLink-C2C{.}: what \z
+        is read once need not be copied at all, so measure what pinning saves.",
     },
   },
   evaluate = function(trace, options, factors)

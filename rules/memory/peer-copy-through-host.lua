@@ -48,19 +48,19 @@ return {
   },
   advice = {
     {
-      pytorch = 'Copy directly between GPUs: `tensor.to("cuda:1", non_blocking=True)` without \z
+      pytorch = 'Copy directly between GPUs{.}: `tensor.to("cuda:1", non_blocking=True)` without \z
         `.cpu()` in between; between processes `torch.distributed` with the nccl backend instead \z
         of gloo.',
-      jax = "Copy directly between GPUs: `jax.device_put(x, other_device)`, or let a sharding \z
+      jax = "Copy directly between GPUs{.}: `jax.device_put(x, other_device)`, or let a sharding \z
         (`jax.sharding.NamedSharding`) place it, without `np.asarray` in between.",
-      cupy = "Copy directly between GPUs: with `cupy.cuda.Device(1)`: `cupy.copyto` or \z
+      cupy = "Copy directly between GPUs{.}: with `cupy.cuda.Device(1)`: `cupy.copyto` or \z
         `cupy.asarray` of the other device's array, without `.get()` in between.",
-      julia = "Copy directly between GPUs: copyto! between CuArrays of two devices, without \z
+      julia = "Copy directly between GPUs{.}: copyto! between CuArrays of two devices, without \z
         `Array(x)` in between.",
-      cuda = "Copy directly between GPUs: `cudaMemcpyPeerAsync`, with \z
+      cuda = "Copy directly between GPUs{.}: `cudaMemcpyPeerAsync`, with \z
         `cudaDeviceEnablePeerAccess` on both; give a CUDA-aware MPI or NCCL the device pointers.",
     },
-    "To see how the GPUs are joined: `nvidia-smi topo -m`. Between different sockets without \z
+    "To see how the GPUs are joined{.}: `nvidia-smi topo -m`. Between different sockets without \z
       NVLink, NCCL still overlaps the two halves of the way.",
   },
   evaluate = function(trace, options, factors)

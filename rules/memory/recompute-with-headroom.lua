@@ -72,46 +72,47 @@ return {
   advice = {
     {
       when = "full",
-      "Offload activations over NVLink-C2C: send them to the CPU's memory and fetch them before \z
-        they are needed, overlapping with the kernels, instead of computing them a second time. \z
-        On Grace Blackwell this made steps 6 to 13 % shorter.",
+      "Offload activations over NVLink-C2C{.}: send them to the CPU's memory and fetch them \z
+        before they are needed, overlapping with the kernels, instead of computing them a second \z
+        time. On Grace Blackwell this made steps 6 to 13 % shorter.",
     },
     {
       when = "full",
       megatron = "Megatron does this with `--cpu-offloading-num-layers`.",
-      pytorch = "Transformer Engine does this: `get_cpu_offload_context`.",
+      pytorch = "Transformer Engine does this{.}: `get_cpu_offload_context`.",
     },
     {
       when = "room",
       transformers = {
-        training = "Turn off gradient checkpointing: `gradient_checkpointing=False` of the \z
+        training = "Turn off gradient checkpointing{.}: `gradient_checkpointing=False` of the \z
           `TrainingArguments` (`model.gradient_checkpointing_disable()`).",
       },
-      megatron = "Turn off recomputing: leave out `--recompute-granularity` and \z
+      megatron = "Turn off recomputing{.}: leave out `--recompute-granularity` and \z
         `--recompute-activations`.",
-      nemo = "Turn off recomputing: `activations_checkpoint_granularity=null`.",
+      nemo = "Turn off recomputing{.}: `activations_checkpoint_granularity=null`.",
       deepspeed = {
-        training = "Turn off activation checkpointing: no `deepspeed.checkpointing`, no \z
+        training = "Turn off activation checkpointing{.}: no `deepspeed.checkpointing`, no \z
           `activation_checkpointing` in the configuration.",
       },
-      torchtitan = 'Turn off activation checkpointing: `activation_checkpoint.mode = "none"`.',
+      torchtitan = 'Turn off activation checkpointing{.}: `activation_checkpoint.mode = "none"`.',
       pytorch = {
-        training = "Turn off activation checkpointing: no `torch.utils.checkpoint` around the \z
+        training = "Turn off activation checkpointing{.}: no `torch.utils.checkpoint` around the \z
           layers (or `checkpoint_wrapper`).",
-        cuda = "Keep what the first pass computes: no `torch.utils.checkpoint` around the layers.",
+        cuda = "Keep what the first pass computes{.}: no `torch.utils.checkpoint` around the \z
+          layers.",
       },
-      jax = "Turn off rematerialization: no `jax.checkpoint` (`jax.remat`) around the layers.",
-      cuda = "Keep what the first pass computes: do not compute it a second time.",
+      jax = "Turn off rematerialization{.}: no `jax.checkpoint` (`jax.remat`) around the layers.",
+      cuda = "Keep what the first pass computes{.}: do not compute it a second time.",
     },
     {
       when = "room",
-      pytorch = "If not all of it fits: checkpoint only every second or third layer, or \z
+      pytorch = "If not all of it fits{.}: checkpoint only every second or third layer, or \z
         selectively: keep matrix products and attention, recompute elementwise results \z
         (`torch.utils.checkpoint.create_selective_checkpoint_contexts`).",
-      jax = "If not all of it fits: keep matrix products and attention, recompute elementwise \z
+      jax = "If not all of it fits{.}: keep matrix products and attention, recompute elementwise \z
         results (`jax.checkpoint` with `policy=jax.checkpoint_policies.dots_saveable`).",
-      cuda = "If not all of it fits: keep what is expensive to compute, and recompute elementwise \z
-        results.",
+      cuda = "If not all of it fits{.}: keep what is expensive to compute, and recompute \z
+        elementwise results.",
     },
   },
   evaluate = function(trace, options, factors)

@@ -124,40 +124,41 @@ return {
   advice = {
     {
       when = "copies",
-      openacc = "Keep the data on the device: a data region around the loop (acc data copy), and \z
-        update only what the host really reads in between (acc update self).",
-      openmp = "Keep the data on the device: target data around the loop, and fetch only what the \z
-        host really reads in between (target update from).",
-      directives = "Keep the data on the device: a data region around the loop (OpenACC: acc \z
+      openacc = "Keep the data on the device{.}: a data region around the loop (acc data copy), \z
+        and update only what the host really reads in between (acc update self).",
+      openmp = "Keep the data on the device{.}: target data around the loop, and fetch only what \z
+        the host really reads in between (target update from).",
+      directives = "Keep the data on the device{.}: a data region around the loop (OpenACC: acc \z
         data; OpenMP: target data), and fetch only what the host really reads in between.",
-      numba = "Keep the data on the device: a host array passed to a kernel goes there and back \z
-        at each call. Use `cuda.to_device` once before the loop, `copy_to_host` once after it.",
-      cupy = "Keep the data on the device: `cupy.asarray` once before the loop, `.get()` once \z
+      numba = "Keep the data on the device{.}: a host array passed to a kernel goes there and \z
+        back at each call. Use `cuda.to_device` once before the loop, `copy_to_host` once after \z
+        it.",
+      cupy = "Keep the data on the device{.}: `cupy.asarray` once before the loop, `.get()` once \z
         after it.",
-      jax = "Keep the data on the device: `jax.device_put` once before the loop; `np.asarray` \z
+      jax = "Keep the data on the device{.}: `jax.device_put` once before the loop; `np.asarray` \z
         fetches, so only what the host really reads.",
-      julia = "Keep the data on the device: `CuArray(x)` once before the loop, `Array(y)` once \z
+      julia = "Keep the data on the device{.}: `CuArray(x)` once before the loop, `Array(y)` once \z
         after it.",
-      pytorch = "Keep the tensors on the device: `.to(device)` once before the loop, `.cpu()` \z
+      pytorch = "Keep the tensors on the device{.}: `.to(device)` once before the loop, `.cpu()` \z
         once after it.",
-      kokkos = "Keep the data on the device: `Kokkos::deep_copy` once before the loop and once \z
+      kokkos = "Keep the data on the device{.}: `Kokkos::deep_copy` once before the loop and once \z
         after it, not in between.",
-      cuda = "Keep the data on the device: copy it there once before the loop and back once after \z
-        it, and fetch only what the host really reads in between.",
+      cuda = "Keep the data on the device{.}: copy it there once before the loop and back once \z
+        after it, and fetch only what the host really reads in between.",
     },
     {
       when = "copies",
-      "If each iteration really has new data: pinned memory, and two streams in turn, so that \z
+      "If each iteration really has new data{.}: pinned memory, and two streams in turn, so that \z
         uploads, kernels and downloads overlap.",
     },
     {
       unless = "copies",
-      openacc = "Keep the arrays on the device: a data region around the loop (acc data copyin, \z
-        create), or enter data once before it, and present on the parallel regions inside; acc \z
-        update device only for what the host has changed.",
-      openmp = "Keep the arrays on the device: target data `map(to:, alloc:)` around the loop, or \z
-        target enter data once before it; target update to only for what the host has changed.",
-      directives = "Keep the arrays on the device: a data region around the loop (OpenACC: acc \z
+      openacc = "Keep the arrays on the device{.}: a data region around the loop (acc data \z
+        copyin, create), or enter data once before it, and present on the parallel regions \z
+        inside; acc update device only for what the host has changed.",
+      openmp = "Keep the arrays on the device{.}: target data `map(to:, alloc:)` around the loop, \z
+        or target enter data once before it; target update to only for what the host has changed.",
+      directives = "Keep the arrays on the device{.}: a data region around the loop (OpenACC: acc \z
         data; OpenMP: target data), or enter data once before it; update only what the host has \z
         changed.",
     },

@@ -67,15 +67,15 @@ return {
   advice = {
     {
       when = "coherent",
-      "Allocate host memory near the GPU's own Grace CPU: `numactl --membind`, or first touch by \z
-        a thread that is bound there. Memory of another socket is reached over a slower link.",
+      "Allocate host memory near the GPU's own Grace CPU{.}: `numactl --membind`, or first touch \z
+        by a thread that is bound there. Memory of another socket is reached over a slower link.",
     },
     {
       unless = "coherent",
-      "Check the PCIe link: `nvidia-smi -q -d PCIE` shows generation and width, current against \z
-        maximum, under load. Another slot, a BIOS setting or a riser may halve it.",
+      "Check the PCIe link{.}: `nvidia-smi -q -d PCIE` shows generation and width, current \z
+        against maximum, under load. Another slot, a BIOS setting or a riser may halve it.",
     },
-    "Pin memory near the GPU: `nvidia-smi topo -m` names its cores and its memory; bind the \z
+    "Pin memory near the GPU{.}: `nvidia-smi topo -m` names its cores and its memory; bind the \z
       process to them before it allocates (`numactl --cpunodebind=N --membind=N`).",
   },
   evaluate = function(trace, options)

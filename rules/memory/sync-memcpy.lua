@@ -72,28 +72,28 @@ return {
   advice = {
     {
       when = "mostly_values",
-      "Let the device decide, or look every few iterations: {values:one copy|# copies} to the \z
+      "Let the device decide, or look every few iterations{.}: {values:one copy|# copies} to the \z
         host {a_step} {values:is|are} of 64 bytes or less, {values:a flag or a sum|flags or \z
         sums}.",
     },
     {
-      pytorch = "Copy asynchronously: `pin_memory=True` and `.to(device, non_blocking=True)`, \z
+      pytorch = "Copy asynchronously{.}: `pin_memory=True` and `.to(device, non_blocking=True)`, \z
         with one wait where the result is needed.",
-      cupy = "Copy asynchronously: from and to pinned memory (`cupyx.empty_pinned`), \z
+      cupy = "Copy asynchronously{.}: from and to pinned memory (`cupyx.empty_pinned`), \z
         `array.set(x, stream=s)` and `array.get(stream=s, out=pinned)`, with one wait where the \z
         result is needed.",
-      numba = "Copy asynchronously: `cuda.to_device(x, stream=s)` and `copy_to_host(pinned, \z
+      numba = "Copy asynchronously{.}: `cuda.to_device(x, stream=s)` and `copy_to_host(pinned, \z
         stream=s)` with `cuda.pinned_array`, and one wait where the result is needed.",
-      openacc = "Copy asynchronously: update ... `async(queue)`, with one wait where the result \z
-        is needed, and a data region so that little is copied at all.",
-      openmp = "Copy asynchronously: target update ... nowait, with one taskwait where the result \z
-        is needed, and a data region so that little is copied at all.",
-      cuda = "Copy asynchronously: `{async}` on the stream of the kernels, from and to pinned \z
+      openacc = "Copy asynchronously{.}: update ... `async(queue)`, with one wait where the \z
+        result is needed, and a data region so that little is copied at all.",
+      openmp = "Copy asynchronously{.}: target update ... nowait, with one taskwait where the \z
+        result is needed, and a data region so that little is copied at all.",
+      cuda = "Copy asynchronously{.}: `{async}` on the stream of the kernels, from and to pinned \z
         memory (`cudaMallocHost`), with one wait where the result is needed.",
     },
     {
       when = "some_values",
-      "Let the device decide, or look every few iterations: {values:one copy|# copies} to the \z
+      "Let the device decide, or look every few iterations{.}: {values:one copy|# copies} to the \z
         host {a_step} {values:is|are} of 64 bytes or less, {values:a flag or a sum|flags or \z
         sums}.",
     },

@@ -60,25 +60,26 @@ return {
   },
   advice = {
     {
-      pytorch = "Use plain device memory from a caching allocator: PyTorch's own instead of one \z
-        over `cudaMallocManaged` (`torch.cuda.memory.CUDAPluggableAllocator`).{fits}",
-      cupy = "Use plain device memory: CuPy's own pool instead of one over `malloc_managed`.{fits}",
-      julia = "Use plain device memory: `CuArray` of `CUDA.DeviceMemory` instead of \z
+      pytorch = "Use plain device memory from a caching allocator{.}: PyTorch's own instead of \z
+        one over `cudaMallocManaged` (`torch.cuda.memory.CUDAPluggableAllocator`).{fits}",
+      cupy = "Use plain device memory{.}: CuPy's own pool instead of one over \z
+        `malloc_managed`.{fits}",
+      julia = "Use plain device memory{.}: `CuArray` of `CUDA.DeviceMemory` instead of \z
         UnifiedMemory.{fits}",
-      directives = "Use separate memory and data regions: not managed memory (nvc and nvfortran: \z
-        without `-gpu=managed`, now `-gpu=mem:separate`; OpenACC: data copy; OpenMP: target data \z
-        map).{fits}",
-      cuda = "Use plain device memory for what fits: `cudaMalloc`, or `cudaMallocAsync` with its \z
-        pool, and copy once.{fits}",
+      directives = "Use separate memory and data regions{.}: not managed memory (nvc and \z
+        nvfortran: without `-gpu=managed`, now `-gpu=mem:separate`; OpenACC: data copy; OpenMP: \z
+        target data map).{fits}",
+      cuda = "Use plain device memory for what fits{.}: `cudaMalloc`, or `cudaMallocAsync` with \z
+        its pool, and copy once.{fits}",
     },
     {
       when = "churn",
-      "If memory has to be managed, keep it in a pool: {managed} managed allocations {a_step} \z
+      "If memory has to be managed, keep it in a pool{.}: {managed} managed allocations {a_step} \z
         fault again each time, a pool (RMM `pool_memory_resource` with `managed_memory_resource`) \z
         faults once.",
     },
-    "If unified memory has to stay: `cudaMemPrefetchAsync` to the device before the first kernel \z
-      that uses a buffer, and `cudaMemAdvise` with the device as preferred location.",
+    "If unified memory has to stay{.}: `cudaMemPrefetchAsync` to the device before the first \z
+      kernel that uses a buffer, and `cudaMemAdvise` with the device as preferred location.",
     {
       when = "coherent",
       "On Grace Hopper kernels read memory from malloc in place over NVLink-C2C; touch it first \z

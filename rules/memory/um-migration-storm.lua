@@ -84,32 +84,32 @@ return {
   advice = {
     {
       when = "down",
-      "Keep the host off these pages: {down} MiB {a_step} go back to it. Do on the GPU what the \z
-        host does with them, or copy what it needs once.",
+      "Keep the host off these pages{.}: {down} MiB {a_step} go back to it. Do on the GPU what \z
+        the host does with them, or copy what it needs once.",
     },
-    "Move pages in bulk before they are needed: `cudaMemPrefetchAsync` to the device before the \z
-      kernels and to the host before its turn; `cudaMemAdvise` (preferred location, accessed-by) \z
-      for pages that both only read.",
+    "Move pages in bulk before they are needed{.}: `cudaMemPrefetchAsync` to the device before \z
+      the kernels and to the host before its turn; `cudaMemAdvise` (preferred location, \z
+      accessed-by) for pages that both only read.",
     {
       when = "fits",
-      pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+      pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use){.}: \z
         PyTorch's own caching allocator instead of a managed one. It never migrates.",
-      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): CuPy's own \z
-        pool instead of one over `malloc_managed`. It never migrates.",
-      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+      cupy = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use){.}: CuPy's \z
+        own pool instead of one over `malloc_managed`. It never migrates.",
+      directives = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use){.}: \z
         separate memory and data regions: `-gpu=mem:separate`. It never migrates.",
-      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use): \z
+      cuda = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use){.}: \z
         `cudaMalloc`, or `cudaMallocAsync` with its pool. It never migrates.",
     },
     {
       unless = "fits",
-      pytorch = "Use plain device memory if it fits: PyTorch's own caching allocator instead of a \z
-        managed one. It never migrates.",
-      cupy = "Use plain device memory if it fits: CuPy's own pool instead of one over \z
+      pytorch = "Use plain device memory if it fits{.}: PyTorch's own caching allocator instead \z
+        of a managed one. It never migrates.",
+      cupy = "Use plain device memory if it fits{.}: CuPy's own pool instead of one over \z
         `malloc_managed`. It never migrates.",
-      directives = "Use plain device memory if it fits: separate memory and data regions: \z
+      directives = "Use plain device memory if it fits{.}: separate memory and data regions: \z
         `-gpu=mem:separate`. It never migrates.",
-      cuda = "Use plain device memory if it fits: `cudaMalloc`, or `cudaMallocAsync` with its \z
+      cuda = "Use plain device memory if it fits{.}: `cudaMalloc`, or `cudaMallocAsync` with its \z
         pool. It never migrates.",
     },
     {
@@ -120,13 +120,13 @@ return {
     -- Adapters leave the weights where they are, and hardly any gradients and optimizer state
     -- travel.
     {
-      training = "For fine-tuning, train adapters (LoRA) instead of all weights: migrations then \z
-        took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's talk on \z
-        fine-tuning on Grace Hopper).",
+      training = "For fine-tuning, train adapters (LoRA) instead of all weights{.}: migrations \z
+        then took 1.1 % of the time of memory operations, and 9.8 % with all weights (NVIDIA's \z
+        talk on fine-tuning on Grace Hopper).",
     },
     {
       unless = "faults",
-      nsys = "Record the faults as well: `--cuda-um-gpu-page-faults=true \z
+      nsys = "Record the faults as well{.}: `--cuda-um-gpu-page-faults=true \z
         --cuda-um-cpu-page-faults=true`. Without them this is only the time of the copies.",
     },
   },

@@ -103,25 +103,25 @@ return {
   advice = {
     {
       unless = "evaluation",
-      lightning = "Save in the background: `AsyncCheckpointIO`.",
-      megatron = "Save in the background: `--async-save` with `--ckpt-format torch_dist`.",
-      nemo = "Save in the background: `ckpt_async_save=True` of the strategy.",
-      pytorch = "Save in the background: `torch.distributed.checkpoint.async_save(state_dict, \z
+      lightning = "Save in the background{.}: `AsyncCheckpointIO`.",
+      megatron = "Save in the background{.}: `--async-save` with `--ckpt-format torch_dist`.",
+      nemo = "Save in the background{.}: `ckpt_async_save=True` of the strategy.",
+      pytorch = "Save in the background{.}: `torch.distributed.checkpoint.async_save(state_dict, \z
         checkpoint_id=..., process_group=...)` returns after the copy to host memory.",
-      jax = "Save in the background: `orbax.checkpoint.AsyncCheckpointer`.",
-      cuda = "Save in the background: copy to host memory, then write in a thread while the GPU \z
-        goes on.",
+      jax = "Save in the background{.}: `orbax.checkpoint.AsyncCheckpointer`.",
+      cuda = "Save in the background{.}: copy to host memory, then write in a thread while the \z
+        GPU goes on.",
     },
     {
       unless = "evaluation",
-      pytorch = "By hand: `copy_(..., non_blocking=True)` into pinned buffers that are reused \z
+      pytorch = "By hand{.}: `copy_(..., non_blocking=True)` into pinned buffers that are reused \z
         from save to save, on a side stream, then `torch.save` in a thread.",
       cuda = "Copy into pinned buffers that are reused from save to save (`cudaMemcpyAsync` on a \z
         separate stream), with an event before the thread writes.",
     },
     {
       when = "checkpoint",
-      "Save less often: every {every} steps or more, and it costs below 1 %.",
+      "Save less often{.}: every {every} steps or more, and it costs below 1 %.",
     },
     {
       when = { "checkpoint", "copied" },
@@ -136,10 +136,10 @@ return {
     },
     {
       when = "evaluation",
-      pytorch = "Speed the evaluation up: `torch.inference_mode()`, larger batches, a separate \z
+      pytorch = "Speed the evaluation up{.}: `torch.inference_mode()`, larger batches, a separate \z
         `DataLoader` with workers (`persistent_workers=True`), and results collected on the \z
         device with one `.item()` at the end.",
-      cuda = "Speed the evaluation up: larger batches, input that is prepared while the GPU \z
+      cuda = "Speed the evaluation up{.}: larger batches, input that is prepared while the GPU \z
         works, and results collected on the device with one copy at the end.",
     },
     {

@@ -133,75 +133,77 @@ return {
   advice = {
     {
       when = "saves",
-      pytorch = "Take '`{briefer}`' off the launching thread: save asynchronously \z
+      pytorch = "Take '`{briefer}`' off the launching thread{.}: save asynchronously \z
         (`torch.distributed.checkpoint.async_save`), evaluate less often or elsewhere.",
-      cuda = "Take '`{briefer}`' off the launching thread: save asynchronously, evaluate less \z
+      cuda = "Take '`{briefer}`' off the launching thread{.}: save asynchronously, evaluate less \z
         often or elsewhere.",
     },
     {
       when = "collects",
-      "Collect garbage at fixed steps: on all ranks at once, with `gc.disable()` after warm-up, \z
-        `gc.freeze()`, and `gc.collect()` every few hundred steps.",
+      "Collect garbage at fixed steps{.}: on all ranks at once, with `gc.disable()` after \z
+        warm-up, `gc.freeze()`, and `gc.collect()` every few hundred steps.",
     },
     { when = "range", "Look into '`{brief}`' in these steps." },
     {
       when = "input",
-      pytorch = "Bridge slow batches: raise `prefetch_factor` and `num_workers`, and set \z
+      pytorch = "Bridge slow batches{.}: raise `prefetch_factor` and `num_workers`, and set \z
         `persistent_workers=True`, so that workers do not restart. The loader is late only now \z
         and then.",
-      cuda = "Bridge slow inputs: prepare more of them ahead. Input is late only now and then.",
+      cuda = "Bridge slow inputs{.}: prepare more of them ahead. Input is late only now and then.",
     },
     {
       when = "sync",
-      training = "Keep logged values on the device: something waits for the GPU in these steps \z
+      training = "Keep logged values on the device{.}: something waits for the GPU in these steps \z
         only (logging, metrics, gradient norms). Read the values later.",
-      cuda = "Keep results on the device: something waits for the GPU in these steps only \z
+      cuda = "Keep results on the device{.}: something waits for the GPU in these steps only \z
         (output, checks). Read them later.",
     },
     {
       when = "launch",
-      pytorch = "Keep other work off the launching core: the host was slow to launch. Bind the \z
+      pytorch = "Keep other work off the launching core{.}: the host was slow to launch. Bind the \z
         process, use fewer loader workers than cores, or capture the loop's body in CUDA graphs.",
-      cuda = "Keep other work off the launching core: the host was slow to launch. Bind the \z
+      cuda = "Keep other work off the launching core{.}: the host was slow to launch. Bind the \z
         process, or capture the loop's body in CUDA graphs.",
     },
     {
       when = "allocation",
-      pytorch = "Avoid allocations in the loop: \z
+      pytorch = "Avoid allocations in the loop{.}: \z
         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, no `torch.cuda.empty_cache()`, and \z
         the longest sequence first, so that the cache reaches its final size.",
-      cuda = "Avoid allocations in the loop: allocate for the largest case before it, or from a \z
-        pool that keeps its memory (`cudaMemPoolAttrReleaseThreshold`).",
+      cuda = "Avoid allocations in the loop{.}: allocate for the largest case before it, or from \z
+        a pool that keeps its memory (`cudaMemPoolAttrReleaseThreshold`).",
     },
     {
       when = "loading",
-      "Load code before the loop: warm up each shape, or load early (`CUDA_MODULE_LOADING=EAGER`).",
+      "Load code before the loop{.}: warm up each shape, or load early \z
+        (`CUDA_MODULE_LOADING=EAGER`).",
     },
     {
       when = "compilation",
-      pytorch = "Compile before the loop: pad to a few shapes (`dynamic=True` or `mark_dynamic` \z
-        with `torch.compile`), and warm up each; `TORCH_LOGS=recompiles` shows which.",
-      jax = "Compile before the loop: pad to a few shapes, and warm up each; `jax_log_compiles` \z
-        shows which.",
-      cuda = "Compile before the loop: once for each shape and type that occurs.",
+      pytorch = "Compile before the loop{.}: pad to a few shapes (`dynamic=True` or \z
+        `mark_dynamic` with `torch.compile`), and warm up each; `TORCH_LOGS=recompiles` shows \z
+        which.",
+      jax = "Compile before the loop{.}: pad to a few shapes, and warm up each; \z
+        `jax_log_compiles` shows which.",
+      cuda = "Compile before the loop{.}: once for each shape and type that occurs.",
     },
     {
       when = "communication",
-      "Compare the ranks' timelines in these steps: communication took longer, and a late rank \z
+      "Compare the ranks' timelines in these steps{.}: communication took longer, and a late rank \z
         makes all others wait.",
     },
     {
       when = "copies",
-      "Overlap the extra copies with kernels: see what these steps copy that others do not, and \z
-        copy it from or to pinned memory.",
+      "Overlap the extra copies with kernels{.}: see what these steps copy that others do not, \z
+        and copy it from or to pinned memory.",
     },
     {
       when = "compute",
-      training = "Bucket sequences by length: these steps have more work (a larger batch, an \z
+      training = "Bucket sequences by length{.}: these steps have more work (a larger batch, an \z
         optimizer step after several micro-batches, an evaluation), which may be intended.",
-      inference = "Bucket requests by length: these steps have more work (a larger batch, longer \z
-        sequences), which may be intended.",
-      cuda = "Balance the work of the steps: these have more, which may be intended.",
+      inference = "Bucket requests by length{.}: these steps have more work (a larger batch, \z
+        longer sequences), which may be intended.",
+      cuda = "Balance the work of the steps{.}: these have more, which may be intended.",
     },
     { when = "neither", "Compare these steps with their neighbors in the timeline." },
   },

@@ -31,6 +31,13 @@ from gh_advise.window import DONE, RECORDING, START, TIMING, Plan, Window  # noq
 MS = 1_000_000
 
 
+@contextlib.contextmanager
+def aside(window):
+    paused_ns = window.pause()
+    yield
+    window.resume(paused_ns)
+
+
 class Clock:
     """A clock that goes on when told to."""
 
@@ -121,7 +128,7 @@ class Windows(unittest.TestCase):
         window = self.window(delay=1)
         self.run_units(window, 2)
         self.run_units(window, 10, 50)
-        with window.aside():
+        with aside(window):
             self.clock.ns += 10_000 * MS
         self.run_units(window, 10, 50)
         self.assertEqual(window.phase, RECORDING)
@@ -133,7 +140,7 @@ class Windows(unittest.TestCase):
         window = self.window(delay=1)
         self.run_units(window, 22, 50)
         self.run_units(window, 4, 50)
-        with window.aside():
+        with aside(window):
             self.assertEqual(window.phase, DONE)
         self.assertEqual(window.measured.recorded, 4)
         self.assertIn("evaluation", window.measured.why_short)
@@ -142,7 +149,7 @@ class Windows(unittest.TestCase):
         window = self.window(delay=1, units=5)
         self.run_units(window, 22, 50)
         self.run_units(window, 2, 50)
-        with window.aside():
+        with aside(window):
             self.assertEqual(window.phase, RECORDING)
             self.clock.ns += 10_000 * MS
         self.run_units(window, 3, 50)

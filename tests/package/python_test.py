@@ -381,6 +381,18 @@ class Notebook(unittest.TestCase):
                 shown = re.findall(r"\((saves [^)]*|matters once [^)]*)\)", page)
                 self.assertEqual(shown, said)
 
+    def test_shares_are_those_of_the_json(self):
+        for name in RECORDED:
+            with self.subTest(name):
+                page = Parsed(check(name)._repr_html_()).text
+                of_json = json_of(name)["summary"]["account"]
+                at = page.find(of_json["title"]) if of_json else 0
+                self.assertGreaterEqual(at, 0)
+                for line in of_json["lines"] if of_json else []:
+                    for text in (line["label"], line["time"], line["share"]):
+                        at = page.find(text, at)
+                        self.assertGreaterEqual(at, 0, (line, text))
+
     def test_bars_add_up(self):
         page = check(STARVED)._repr_html_()
         bars = [float(width) for width in re.findall(r'style="width: ([0-9.]+)%"', page)]

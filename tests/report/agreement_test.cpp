@@ -1,6 +1,7 @@
 // What several documents show of a report is the same in all of them, to the digit: `layers`,
-// `top`, the page, the path, JSON, and what a gate keeps. A share is looked up in each by what it
-// is of; so a new document joins by a list of what it shows. Python reads the JSON.
+// `top`, the page, the path, JSON, and what a gate and a job's digest keep. A share is looked up in
+// each by what it is of; so a new document joins by a list of what it shows. That Python shows what
+// the JSON says is checked in tests/package/python_test.py.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,8 @@
 #include "advise.hpp"
 #include "analysis/tables/labels.hpp"
 #include "gate/capture.hpp"
+#include "job/digest.hpp"
+#include "read/read.hpp"
 #include "report/report.hpp"
 #include "report/tables.hpp"
 #include "support/program.hpp"
@@ -95,6 +98,14 @@ Shares counted(const Shares& layers) {
   return shares;
 }
 
+// Of a rank's digest: the time of the analyzed steps by cause, and the step.
+Shares of_digest(const gh::RankDigest& rank) {
+  Shares shares{{"step", fmt::format("{:.0f}", rank.mean_step_ns)}};
+  for (const auto& [cause, share] : rank.account)
+    shares[cause] = shown(share.ns_per_step, rank.mean_step_ns);
+  return shares;
+}
+
 // The data of the page's tree: name of the block in which a block lies, time, GPU work.
 json tree_of(const std::string& page) {
   const std::string open = "id=layers-icicle data-tree=\"";
@@ -129,7 +140,8 @@ std::map<std::string, std::pair<gh::Ns, gh::Ns>> drawn(const json& tree) {
 }  // namespace
 
 TEST_CASE("every report: layers, top, page, path, JSON and gate show the same shares") {
-  std::size_t modules = 0, ranges = 0, classes = 0, causes = 0, kernels = 0, blocks = 0;
+  std::size_t modules = 0, ranges = 0, classes = 0, causes = 0, kernels = 0, blocks = 0,
+              digests = 0;
   for (const std::filesystem::path& path : shipped_reports()) {
     const std::string name = path.filename().string();
     INFO(name);
@@ -241,6 +253,22 @@ TEST_CASE("every report: layers, top, page, path, JSON and gate show the same sh
       in_account[text_of(line["cause"])] = gh::percent(line["fraction"].get<double>());
     causes += check_agree("causes", in_layers, in_account);
 
+    // A digest keeps the account as it was recorded, of each rank.
+    const gh::Digest digest = gh::make_digest(
+        [&](std::optional<int> rank) {
+          gh::Selection selection;
+          selection.rank = rank;
+          return gh::Analysis(gh::read_report(path), gh::Classes(), selection);
+        },
+        path.string(), {}, {}, {});
+    if (digest.ranks.size() == 1) {
+      Shares recorded{{"step", fmt::format("{:.0f}", static_cast<double>(a.total_ns()) / steps)}};
+      for (const json& line : report["account"])
+        recorded[text_of(line["cause"])] =
+            shown(line["ns"].get<double>(), static_cast<double>(a.total_ns()));
+      digests += check_agree("causes, digest", of_digest(digest.ranks.front()), recorded);
+    }
+
     // The page draws the layers, and lists kernels and ranges as `top` does.
     const std::string page = gh::render_html(a, r, {});
     if (const json tree = tree_of(page); !tree.is_null()) {
@@ -261,6 +289,7 @@ TEST_CASE("every report: layers, top, page, path, JSON and gate show the same sh
   CHECK(causes > 100);
   CHECK(kernels > 500);
   CHECK(blocks > 200);
+  CHECK(digests > 300);
 }
 
 TEST_CASE("top leads backward to the blocks that it is of, as layers does") {

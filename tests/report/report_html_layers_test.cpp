@@ -1,6 +1,9 @@
 // What the page says of a program's layers, and of its memory.
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <map>
+
 #include "report/report.hpp"
 #include "support/traces.hpp"
 
@@ -150,11 +153,64 @@ TEST_CASE("html: of a layer forward and backward are told apart, in the figure a
   CHECK_FALSE(contains(layers, "Memory over time"));
 }
 
-TEST_CASE("html: a program without layers has its ranges by name, and no tree") {
+namespace {
+
+// By path: how long the host is in a node of the figure, the GPU's work in it, and what it is.
+std::map<std::string, std::array<std::int64_t, 3>> nodes_of(const gh::Json& tree) {
+  std::map<std::string, std::array<std::int64_t, 3>> nodes;
+  std::vector<std::string> paths;
+  for (const gh::Json& node : tree["nodes"]) {
+    const auto parent = node[0].get<std::int64_t>();
+    const std::string name = node[1].get<std::string>();
+    paths.push_back(parent < 0 ? name : paths[static_cast<std::size_t>(parent)] + " > " + name);
+    nodes[paths.back()] = {node[9].get<std::int64_t>(), node[10].get<std::int64_t>(),
+                           node[11].get<std::int64_t>()};
+  }
+  return nodes;
+}
+
+// In each step forward works for 300 us, backward for 400, and a block within forward for 100.
+constexpr const char* phases_program = R"(return { repeats = { times = 4, every = 2000 },
+  ranges = { { -50, 1900, 'step {n}' }, { -40, 800, 'forward' }, { 500, 700, 'blocks.0' },
+             { 850, 1800, 'backward' } },
+  ops = { { 0, 300, kernel = 'sm90_gemm_bf16', launched = { -20, -10 } },
+          { 520, 620, kernel = 'sm90_gemm_bf16', launched = { 505, 510 } },
+          { 900, 1300, kernel = 'sm90_gemm_bf16', launched = { 860, 870 } } } })";
+
+}  // namespace
+
+TEST_CASE("html: ranges of steps and passes are rows of the tree, with what is in no layer") {
+  const std::string layers = layers_section_of(page_of(analysed(phases_program)));
+  const auto nodes = nodes_of(tree_in(layers));
+  using Node = std::array<std::int64_t, 3>;  // the last: 2 for such a range
+  CHECK(nodes.at(" > step #") == Node{1'750'000, 700'000, 2});
+  CHECK(nodes.at(" > step # > forward") == Node{640'000, 300'000, 2});
+  CHECK(nodes.at(" > step # > backward") == Node{950'000, 400'000, 2});
+  CHECK(nodes.at("blocks.0") == Node{200'000, 100'000, 0});
+  CHECK(contains(layers, ">forward</span>"));  // also in the table
+}
+
+TEST_CASE("html: a program whose only range is that of the step has a tree") {
   const std::string page = page_of(analysed(R"(return { repeats = { times = 4, every = 1000 },
     ranges = { { -50, 900, 'step {n}' } }, ops = { { 0, 400, kernel = 'sm90_gemm_bf16' } } })"));
   CHECK(contains(layers_section_of(page), "step #"));
-  CHECK(!contains(page, "layers-icicle"));
+  CHECK(nodes_of(tree_in(layers_section_of(page))).contains(" > step #"));
+}
+
+TEST_CASE("html: Python's functions are rows of the tree, within the ranges around them") {
+  gh::Trace t = gh::trace_from_text(phases_program);
+  const gh::NameId function = t.names.intern("train.py(40): loss");
+  for (gh::Row r = 0; r < t.ranges.size(); ++r)
+    if (t.names[t.ranges.name[r]] == "forward") {
+      t.frames.start.push_back(t.ranges.start[r] + 1'000);
+      t.frames.end.push_back(t.ranges.start[r] + 101'000);
+      t.frames.name.push_back(function);
+      t.frames.thread.push_back(t.ranges.thread[r]);
+    }
+  const auto nodes = nodes_of(tree_in(layers_section_of(page_of(analysed(std::move(t))))));
+  CHECK(nodes.at(" > step # > forward > train.py(40): loss") ==
+        std::array<std::int64_t, 3>{100'000, 300'000, 3});
+  CHECK(nodes.at(" > step # > forward")[0] == 640'000);
 }
 
 TEST_CASE("html: memory is drawn over time, and by layer and class at its peak") {

@@ -132,7 +132,22 @@ TEST_CASE("rules: a finding's title is the headline of its message, else the rul
   CHECK(found("headlines = { figures = \"{n}\" },").title == plain.title);
 }
 
-TEST_CASE("rules: the short fix is what the first advice begins with") {
+TEST_CASE("rules: the short fix is what stands before the {.} of the first advice") {
+  const auto found = [](const std::string& advice) {
+    const std::string source =
+        rule_source("return { { subject = 'it', message = 'plain', data = { n = 4 } } }", "a-rule",
+                    "advice = { " + advice + ", 'Or{.} do not.' },");
+    return evaluated({load_rule(source, "a-rule.lua")}, ten_steps()).findings.at(0);
+  };
+  const Finding marked = found("'Load `a: b` in {n} workers. Now{.}: `f(x)`.'");
+  CHECK(short_fix(marked) == "Load a: b in 4 workers. Now");
+  CHECK(marked_short_fix(marked) == "Load `a: b` in 4 workers. Now");
+  CHECK(marked.advice.front() == "Load a: b in 4 workers. Now: f(x).");
+  CHECK(marked.advice.back() == "Or do not.");
+  CHECK(short_fix(found("'Load them: `f(x)`.'")) == "Load them");  // as teams' rules have it
+}
+
+TEST_CASE("rules: without a mark the short fix ends at the first colon or full stop") {
   const auto fix = [](std::vector<std::string> advice) {
     Finding f;
     f.advice = std::move(advice);

@@ -166,6 +166,7 @@ class LayerFinder {
         by_backward_(in_order(t_.forwards.start)),
         by_forward_(in_order(t_.forwards.forward_start)),
         arrow_origin_(t_.forwards.size()) {
+    out_.is_operator_.resize(t_.names.size());
     out_.layers_.emplace_back();
     out_.operators_.emplace_back();
     out_.origins_.emplace_back();
@@ -258,6 +259,9 @@ class LayerFinder {
     if (place == unknown) {
       place = static_cast<std::uint32_t>(meanings_.size());
       meanings_.push_back(meaning(name, is_operator_[name] != 0 || nest >= nest_of_operators));
+      const Meaning& m = meanings_.back();
+      out_.is_operator_[name] =
+          m.kind == Meaning::Kind::op || m.kind == Meaning::Kind::backward_function || m.label != 0;
     }
     return meanings_[place];
   }

@@ -74,6 +74,8 @@ class ProgramLayers {
   /// The layer that a row of Trace::ranges or Trace::frames is, or `outside` where it is none.
   LayerId of_range(Row range) const { return of_range_[range]; }
   LayerId of_frame(Row frame) const { return of_frame_[frame]; }
+  /// Whether ranges of a name are operators, or XLA's, rather than the program's own.
+  bool is_operator(NameId range) const { return is_operator_[range] != 0; }
   const Origin& origin(OriginId id) const { return origins_[id]; }
 
   /// Names from the outermost on: "blocks.3.attn".
@@ -99,7 +101,8 @@ class ProgramLayers {
   std::vector<Origin> origins_;
   std::vector<OriginId> of_call_, of_allocation_;
   std::vector<LayerId> of_range_, of_frame_;
-  std::vector<OriginId> of_op_;  // of layers that no range names; empty without any
+  std::vector<std::uint8_t> is_operator_;  // by name
+  std::vector<OriginId> of_op_;            // of layers that no range names; empty without any
   bool has_backward_ = false, has_repeated_ = false, has_matched_backward_ = false;
 };
 

@@ -1,6 +1,5 @@
 // What is summed up of a group of operations, calls or ranges, and the sums by group.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,26 +9,10 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/metrics.hpp"
+#include "analysis/tables/groups.hpp"
 #include "analysis/tables/work_sums.hpp"
 
 namespace gh {
-
-/// How often, and how long each time.
-struct Tally {
-  std::int64_t count = 0;
-  Ns total_ns = 0, least_ns = std::numeric_limits<Ns>::max(), most_ns = 0;
-  void add(Ns ns) { *this += {1, ns, ns, ns}; }
-  Tally& operator+=(const Tally& o) {
-    count += o.count;
-    total_ns += o.total_ns;
-    least_ns = std::min(least_ns, o.least_ns);
-    most_ns = std::max(most_ns, o.most_ns);
-    return *this;
-  }
-  double mean_ns() const {
-    return count > 0 ? static_cast<double>(total_ns) / static_cast<double>(count) : 0;
-  }
-};
 
 /// Sums over the analyzed steps of all devices.
 struct Measures {

@@ -27,29 +27,6 @@ constexpr double most_odd = 0.25;
 constexpr double least_odd = 0.0005;  // of all time
 constexpr std::size_t least_for_odd = 4;
 
-// Of what is equal, the order stays.
-template <class Entries, class RowOf>
-void sort_by(Entries& entries, Sort sort, RowOf row_of) {
-  const auto key = [sort](const TableRow& r) -> double {
-    switch (sort) {
-      case Sort::time: return static_cast<double>(r.sum.total_ns());
-      case Sort::idle: return static_cast<double>(r.sum.idle_ns);
-      case Sort::path: return static_cast<double>(r.path_ns);
-      case Sort::count:
-      case Sort::launches: return static_cast<double>(r.sum.launches);
-      case Sort::flops: return r.sum.flops;
-      case Sort::mean:
-        return static_cast<double>(r.total_ns()) /
-               static_cast<double>(std::max<std::int64_t>(r.sum.launches, 1));
-      default: return 0;
-    }
-  };
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& x, const auto& y) {
-    if (sort == Sort::name) return row_of(x).name < row_of(y).name;
-    return key(row_of(x)) > key(row_of(y));
-  });
-}
-
 // The members that take other than the others.
 std::vector<std::size_t> odd_members(const TableRow& row, Ns all_ns) {
   std::vector<std::size_t> odd;
@@ -72,7 +49,8 @@ class ModuleRows {
         layers_(a.structure().layers()),
         options_(options),
         own_(own.of_layer),
-        operators_(own.of_operators),
+        parts_(own.of_parts),
+        sections_(own.sections),
         all_(own_),
         children_(own_.size()) {
     for (LayerId p = 1; p < all_.size(); ++p) children_[layers_[p].parent].push_back(p);
@@ -236,13 +214,14 @@ class ModuleRows {
       }
       next.emplace_back(std::move(row), std::move(group.layers));
     }
-    if (parent == TableRow::no_parent && own_[outside].any()) {
+    if (parent == TableRow::no_parent && (own_[outside].any() || own_[outside].host_ns > 0)) {
       TableRow row;
       static_cast<Measures&>(row) = own_[outside];
       row.own_ns = row.total_ns();
       next.emplace_back(std::move(row), std::vector<LayerId>());
     }
-    sort_by(next, options_.sort, [](const auto& entry) -> const TableRow& { return entry.first; });
+    sort_rows(next, options_, false,
+              [](const auto& entry) -> const TableRow& { return entry.first; });
     for (auto& [row, layers] : next) {
       row.parent = parent;
       row.depth = depth;
@@ -252,40 +231,73 @@ class ModuleRows {
       rows_.push_back(std::move(row));
       const auto place = static_cast<std::uint32_t>(rows_.size() - 1);
       if (!layers.empty()) put_children(layers, place, depth + 1, name);
-      if (options_.whole) put_operators(layers, place, depth + 1, name);
+      if (options_.whole) put_parts(layers, place, depth + 1, name);
     }
   }
 
-  // The operators that layers have by themselves; those of no layer if there are none.
-  void put_operators(std::vector<LayerId> layers, std::uint32_t parent, std::uint32_t depth,
-                     const std::string& path) {
-    if (depth > options_.depth) return;
+  // What lies in layers beside other layers: their sections, and in these others and operators.
+  struct Parts {
+    std::map<SectionId, Measures> sections;                            // each with all within
+    std::map<SectionId, std::map<std::uint32_t, Measures>> operators;  // by section
+    std::map<SectionId, std::vector<SectionId>> within;
+  };
+
+  // Of no layer if there are none.
+  void put_parts(std::vector<LayerId> layers, std::uint32_t parent, std::uint32_t depth,
+                 const std::string& path) {
     if (layers.empty()) layers = {outside};
-    std::map<std::uint32_t, TableRow> by_operator;
+    Parts parts;
     for (const LayerId layer : layers)
-      for (const auto& [op, measures] : operators_[layer])
-        if (op != 0 && measures.any()) static_cast<Measures&>(by_operator[op]) += measures;
-    std::vector<TableRow> rows;
-    for (auto& [op, row] : by_operator) {
-      row.name = layers_.operators()[op];
-      row.path = path.empty() ? row.name : path + "." + row.name;
+      for (const auto& [part, measures] : parts_[layer]) {
+        const auto& [section, op] = part;
+        if (op != 0 && measures.any()) parts.operators[section][op] += measures;
+        for (SectionId s = section; s != no_section; s = sections_[s].parent) {
+          const auto [it, is_new] = parts.sections.try_emplace(s);
+          it->second += measures;
+          if (is_new) parts.within[sections_[s].parent].push_back(s);
+        }
+      }
+    put_section(parts, no_section, parent, depth, path);
+  }
+
+  void put_section(Parts& parts, SectionId around, std::uint32_t parent, std::uint32_t depth,
+                   const std::string& path) {
+    if (depth > options_.depth) return;
+    std::vector<std::pair<TableRow, SectionId>> rows;
+    const auto add = [&](const std::string& name, const Measures& measures, TableRow::Of of,
+                         SectionId section) {
+      TableRow& row = rows.emplace_back(TableRow(), section).first;
+      static_cast<Measures&>(row) = measures;
+      row.name = name;
+      row.path = path.empty() ? name : path + "." + name;
       row.own_ns = row.total_ns();
-      row.is_operator = true;
+      row.of = of;
       row.parent = parent;
       row.depth = depth;
-      rows.push_back(std::move(row));
+    };
+    for (const SectionId s : parts.within[around])
+      add(sections_[s].name, parts.sections[s],
+          sections_[s].is_function ? TableRow::Of::function : TableRow::Of::range, s);
+    for (const auto& [op, measures] : parts.operators[around])
+      add(layers_.operators()[op], measures, TableRow::Of::op, no_section);
+    sort_rows(rows, options_, false, [](const auto& row) -> const TableRow& { return row.first; });
+    for (auto& [row, section] : rows) {
+      const std::string within = row.path;
+      rows_.push_back(std::move(row));
+      if (section != no_section)
+        put_section(parts, section, static_cast<std::uint32_t>(rows_.size() - 1), depth + 1,
+                    within);
     }
-    sort_by(rows, options_.sort, [](const TableRow& row) -> const TableRow& { return row; });
-    std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
   }
 
   const Analysis& a_;
   const ProgramLayers& layers_;
   const TableOptions& options_;
-  const std::vector<Measures>& own_;                                 // by layer
-  const std::vector<std::map<std::uint32_t, Measures>>& operators_;  // by layer
-  std::vector<Measures> all_;                                        // by layer, with all within
-  std::vector<std::vector<LayerId>> children_;                       // by layer
+  const std::vector<Measures>& own_;                                                   // by layer
+  const std::vector<std::map<std::pair<SectionId, std::uint32_t>, Measures>>& parts_;  // by layer
+  const std::vector<Section>& sections_;
+  std::vector<Measures> all_;                   // by layer, with all within
+  std::vector<std::vector<LayerId>> children_;  // by layer
   std::vector<TableRow> rows_;
 };
 

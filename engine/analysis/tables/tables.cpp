@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "analysis/structure/structure.hpp"
 #include "analysis/tables/labels.hpp"
 #include "analysis/tables/module_rows.hpp"
+#include "analysis/tables/sections.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
@@ -118,7 +120,7 @@ class TableMaker {
       case By::name:
         put("kernels", [&] { return kernels(); });
         put("copies", [&] { return copies(); });
-        put("calls", [&] { return calls_by(t_.names.size(), &TableMaker::call_name); });
+        put("calls", [&] { return calls_by_name([&](NameId name) { return call_name(name); }); });
         put("ranges", [&] { return ranges(false); });
         put("operators", [&] { return ranges(true); });
         break;
@@ -127,7 +129,7 @@ class TableMaker {
           return work_by(
               work_ids(), [&](Row op) { return work_id(op); }, [&](Row op) { return kind_of(op); });
         });
-        put("calls", [&] { return calls_by(t_.names.size(), &TableMaker::call_kind); });
+        put("calls", [&] { return calls_by_name([&](NameId name) { return call_kind(name); }); });
         break;
       case By::kernel: put("work", [&] { return by_kernel(); }); break;
       case By::stream:
@@ -143,7 +145,12 @@ class TableMaker {
               t_.processes.size(), [&](Row op) { return t_.process_of(op); },
               [&](Row op) { return rank_of(t_.process_of(op)); });
         });
-        put("calls", [&] { return calls_by(t_.processes.size(), &TableMaker::call_rank); });
+        put("calls", [&] {
+          return calls_by(
+              t_.processes.size(),
+              [&](Row call) { return t_.threads[t_.calls.thread[call]].process; },
+              [&](std::uint16_t process) { return rank_of(process); });
+        });
         break;
       case By::module: put("work", [&] { return by_module(); }); break;
       case By::range: put("work", [&] { return by_range(); }); break;
@@ -179,7 +186,8 @@ class TableMaker {
       if (path_) r.path_fraction = share(r.path_ns, path_.total_ns);
       if (options_.summed) r.bound_by = r.sum.bound_by(a_.account);
     }
-    if (options_.by != By::module) sort_flat(table.rows);
+    if (options_.by != By::module)
+      sort_rows(table.rows, options_, options_.counted, std::identity());
     table.rows_in_all = table.rows.size();
     if (table.rows.size() > options_.most) table.rows.resize(options_.most);
     if (!table.rows.empty()) tables_.push_back(std::move(table));
@@ -189,46 +197,9 @@ class TableMaker {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
   }
 
-  // Of what is equal, what takes most comes first, then by name; of rows of sums, what was met
-  // first.
-  void sort_flat(std::vector<TableRow>& rows) const {
-    const bool counted = options_.counted;
-    const auto time = [counted](const TableRow& r) {
-      return static_cast<double>(counted ? r.each.total_ns : r.total_ns());
-    };
-    const auto count = [counted](const TableRow& r) {
-      return static_cast<double>(counted ? r.each.count : r.sum.launches);
-    };
-    const auto key = [&](const TableRow& r) {
-      switch (options_.sort) {
-        case Sort::count:
-        case Sort::launches: return count(r);
-        case Sort::mean: return time(r) / std::max(count(r), 1.0);
-        case Sort::path: return static_cast<double>(r.path_ns);
-        case Sort::idle: return static_cast<double>(r.sum.idle_ns);
-        case Sort::flops: return r.sum.flops;
-        case Sort::time: return time(r);
-        default: return 0.0;
-      }
-    };
-    std::stable_sort(rows.begin(), rows.end(), [&](const TableRow& x, const TableRow& y) {
-      if (options_.sort == Sort::name) return x.name < y.name;
-      if (key(x) != key(y)) return key(x) > key(y);
-      if (!counted || options_.sort == Sort::program) return false;
-      return time(x) != time(y) ? time(x) > time(y) : x.name < y.name;
-    });
-  }
-
   template <class Take>
   void each_op(Take take) const {
     for (std::size_t d = 0; d < a_.devices.size(); ++d) a_.each_op_in_steps(d, take);
-  }
-  // The calls of the analysed processes within the window.
-  template <class Take>
-  void each_call(Take take) const {
-    const Calls& c = t_.calls;
-    for (Row r = 0; r < c.size() && c.start[r] < window_.end; ++r)
-      if (c.end[r] > window_.start && is_analysed(c.thread[r])) take(r);
   }
   bool is_analysed(std::uint16_t thread) const { return analysed_[t_.threads[thread].process]; }
   Ns within(Ns start, Ns end) const {
@@ -373,31 +344,30 @@ class TableMaker {
 
   // ---- calls
 
-  using CallKey = std::pair<std::size_t, TableRow> (TableMaker::*)(Row, bool) const;
-  std::pair<std::size_t, TableRow> call_name(Row c, bool named) const {
-    const NameId name = t_.calls.name[c];
-    if (!named) return {name, {}};
-    return {name, row_called(t_.names[name], t_.names[name], name_of(a_.names.call[name]))};
+  TableRow call_name(NameId name) const {
+    return row_called(t_.names[name], t_.names[name], name_of(a_.names.call[name]));
   }
-  std::pair<std::size_t, TableRow> call_kind(Row c, bool named) const {
-    const NameId name = t_.calls.name[c];
-    if (!named) return {name, {}};
+  TableRow call_kind(NameId name) const {
     const std::string kind = name_of(a_.names.call[name]);
-    return {name, row_called(kind, kind)};
+    return row_called(kind, kind);
   }
-  std::pair<std::size_t, TableRow> call_rank(Row c, bool named) const {
-    const std::uint16_t process = t_.threads[t_.calls.thread[c]].process;
-    return {process, named ? rank_of(process) : TableRow()};
+  template <class RowOf>
+  std::vector<TableRow> calls_by_name(RowOf row_of) const {
+    return calls_by(
+        t_.names.size(), [&](Row call) { return t_.calls.name[call]; }, row_of);
   }
-  std::vector<TableRow> calls_by(std::size_t ids, CallKey key) const {
+  // `row_of`: by what `id_of` gives.
+  template <class IdOf, class RowOf>
+  std::vector<TableRow> calls_by(std::size_t ids, IdOf id_of, RowOf row_of) const {
     Rows rows("");
     RowById by_id(rows, ids);
-    each_call([&](Row c) {
-      const GroupId row =
-          by_id.row((this->*key)(c, false).first, [&] { return (this->*key)(c, true).second; });
-      rows[row].each.add(within(t_.calls.start[c], t_.calls.end[c]));
-      rows[row].path_ns += call_path(c);
-    });
+    const Calls& c = t_.calls;
+    for (Row r = 0; r < c.size() && c.start[r] < window_.end; ++r) {
+      if (c.end[r] <= window_.start || !is_analysed(c.thread[r])) continue;
+      TableRow& row = rows[by_id.row(id_of(r), [&] { return row_of(id_of(r)); })];
+      row.each.add(within(c.start[r], c.end[r]));
+      row.path_ns += call_path(r);
+    }
     return finished(std::move(rows).taken());
   }
 
@@ -422,24 +392,54 @@ class TableMaker {
         });
   }
 
-  // What each layer takes by itself.
+  std::vector<Measures> measured_with_path(std::size_t groups, const GroupOf& of_op,
+                                           const GroupOf& of_call,
+                                           const std::vector<GroupId>& of_layer = {}) const {
+    std::vector<Measures> m = measured(groups, of_op);
+    const std::vector<Ns> path = path_of(groups, of_op, of_call, of_layer);
+    for (std::size_t g = 0; g < path.size(); ++g) m[g].path_ns = path[g];
+    return m;
+  }
+
+  // What each layer takes by itself; with `whole` also what its sections and operators do.
   OwnMeasures measured_layers() const {
     const ProgramLayers& layers = a_.structure().layers();
-    const auto of_op = [&](Row op) { return layers.of_op(op); };
-    const std::vector<Measures> by_origin = measured(layers.origins().size(), of_op);
     OwnMeasures own;
     std::vector<Measures>& by_layer = own.of_layer;
     by_layer.resize(layers.all().size());
-    if (options_.whole) own.of_operators.resize(by_layer.size());
-    for (std::size_t o = 0; o < by_origin.size(); ++o) {
-      const Origin& origin = layers.origins()[o];
-      Measures& m = by_layer[origin.layer];
-      m += by_origin[o];
-      add_pass(m, origin.pass, by_origin[o].total_ns());
-      if (!options_.whole) continue;
-      Measures& of_operator = own.of_operators[origin.layer][origin.op];
-      of_operator += by_origin[o];
-      add_pass(of_operator, origin.pass, by_origin[o].total_ns());
+    const auto add = [&](const Origin& origin, Measures& to, const Measures& m) {
+      to += m;
+      add_pass(to, origin.pass, m.total_ns());
+    };
+    if (options_.whole) {
+      const Sections sections(a_);
+      own.sections = sections.all();
+      own.of_parts.resize(by_layer.size());
+      std::vector<std::pair<OriginId, SectionId>> keys{{0, no_section}};
+      std::map<std::pair<OriginId, SectionId>, GroupId> ids{{keys.front(), 0}};
+      std::vector<GroupId> group(t_.ops.size());
+      for (const DeviceSteps& d : a_.devices)
+        for (const Row op : d.ops) {
+          const std::pair key(layers.of_op(op), sections.of_call(t_.ops.call[op]));
+          const auto [it, is_new] = ids.try_emplace(key, static_cast<GroupId>(keys.size()));
+          if (is_new) keys.push_back(key);
+          group[op] = it->second;
+        }
+      const std::vector<Measures> m = measured(keys.size(), [&](Row op) { return group[op]; });
+      for (std::size_t g = 0; g < m.size(); ++g) {
+        const Origin& origin = layers.origin(keys[g].first);
+        add(origin, by_layer[origin.layer], m[g]);
+        add(origin, own.of_parts[origin.layer][{keys[g].second, origin.op}], m[g]);
+      }
+      sections.each_host_time([&](LayerId layer, SectionId section, Ns ns) {
+        own.of_parts[layer][{section, 0}].host_ns += std::max<Ns>(0, ns);
+        if (layer == outside) by_layer[outside].host_ns += std::max<Ns>(0, ns);
+      });
+    } else {
+      const std::vector<Measures> m =
+          measured(layers.origins().size(), [&](Row op) { return layers.of_op(op); });
+      for (OriginId o = 0; o < m.size(); ++o)
+        add(layers.origin(o), by_layer[layers.origin(o).layer], m[o]);
     }
     std::vector<GroupId> itself(by_layer.size());
     for (GroupId l = 0; l < itself.size(); ++l) itself[l] = l;
@@ -512,13 +512,9 @@ class TableMaker {
       if (group != ungrouped) return group;
       return t_.ops.call[op] == no_row ? 0 : of_call[t_.ops.call[op]];
     };
-    const std::vector<Measures> m = measured(rows.size(), group_of);
-    const std::vector<Ns> path = path_of(
+    const std::vector<Measures> m = measured_with_path(
         rows.size(), group_of, [&](Row call) { return of_call[call]; }, of_layer);
-    for (GroupId g = 0; g < m.size(); ++g) {
-      static_cast<Measures&>(rows[g]) += m[g];
-      if (path_) rows[g].path_ns = path[g];
-    }
+    for (GroupId g = 0; g < m.size(); ++g) static_cast<Measures&>(rows[g]) += m[g];
     return finished(std::move(rows).taken());
   }
 
@@ -526,19 +522,17 @@ class TableMaker {
   template <class NameOf>
   std::vector<TableRow> by_origin(const std::string& of_none, NameOf name_of_origin) const {
     const ProgramLayers& layers = a_.structure().layers();
-    const auto of_op = [&](Row op) { return layers.of_op(op); };
-    const std::vector<Measures> m = measured(layers.origins().size(), of_op);
-    const std::vector<Ns> path =
-        path_of(m.size(), of_op, [&](Row call) { return layers.of_call(call); });
+    const std::vector<Measures> m = measured_with_path(
+        layers.origins().size(), [&](Row op) { return layers.of_op(op); },
+        [&](Row call) { return layers.of_call(call); });
     Rows rows(of_none);
     for (std::size_t o = 0; o < m.size(); ++o) {
-      if (!m[o].any() && (path.empty() || path[o] == 0)) continue;
+      if (!m[o].any()) continue;
       const Origin& origin = layers.origins()[o];
       const std::string name = name_of_origin(origin);
       TableRow& row = rows[rows.add(row_called(name, name))];
       static_cast<Measures&>(row) += m[o];
       add_pass(row, origin.pass, m[o].total_ns());
-      if (!path.empty()) row.path_ns += path[o];
     }
     return finished(std::move(rows).taken());
   }

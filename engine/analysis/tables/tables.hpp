@@ -4,6 +4,7 @@
 //   work_sums.hpp    what groups of operations take of the steps: each nanosecond once
 //   measures.hpp     all that is summed up of a group; the path by group
 //   module_rows.hpp  modules and ranges within each other, equal ones folded into one row
+//   sections.hpp     what else is around launches: ranges of steps and passes, functions of Python
 //   layer_memory.hpp the memory at its peak, by layer
 #pragma once
 #include <cstddef>
@@ -49,7 +50,8 @@ struct TableOptions {
   std::size_t most = std::numeric_limits<std::size_t>::max();  ///< rows of a table
   std::uint32_t depth = std::numeric_limits<std::uint32_t>::max();
   bool each = false;  ///< what counts has a row each: layer 3, not layer *
-  /// Modules have rows for the operators in them, and there are rows for what has host time alone.
+  /// Modules have rows for the sections and operators in them (sections.hpp), and there are rows
+  /// for what has host time alone.
   bool whole = false;
   // What rows have: operations one by one; Measures::sum, which takes a sweep over the steps.
   bool counted = true, summed = false;
@@ -70,12 +72,14 @@ struct TableRow : Measures {
   static constexpr std::uint32_t no_parent = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t parent = no_parent;  ///< its place in the list, of modules
   std::uint32_t depth = 0;
-  std::string name;          ///< "blocks.*", "attn"; "" for what lies in no layer, operator, ...
-  std::string path;          ///< "blocks.*.attn", by which two reports are compared
-  std::string label;         ///< for people
-  std::string of_class;      ///< kernels and calls by name: their class; otherwise ""
-  bool is_operator = false;  ///< in a module, rather than a module
-  Ns own_ns = 0;             ///< of the total: outside of the rows within
+  std::string name;      ///< "blocks.*", "attn"; "" for what lies in no layer, operator, ...
+  std::string path;      ///< "blocks.*.attn", by which two reports are compared
+  std::string label;     ///< for people
+  std::string of_class;  ///< kernels and calls by name: their class; otherwise ""
+  /// Of modules, what it is; `range` and `function` are Sections.
+  enum class Of : std::uint8_t { layer, op, range, function };
+  Of of = Of::layer;
+  Ns own_ns = 0;  ///< of the total: outside of the rows within
   std::optional<double> device_fraction, path_fraction;  ///< nothing where that does not apply
   std::vector<LayerMember> members;                      ///< as the program first ran them
   std::vector<std::size_t> odd;  ///< of the members: whose work takes other than the others'

@@ -25,31 +25,7 @@ if TYPE_CHECKING:
     from .checking import check, check_all
     from .program import GhAdviseError, ProgramNotFound
     from .recorder import Recorder, record
-    from .report import (
-        AccountLine,
-        Bound,
-        Bounds,
-        ConcernedLayer,
-        Device,
-        Evidence,
-        Failed,
-        Finding,
-        Interval,
-        Metric,
-        NotChecked,
-        Path,
-        PathItem,
-        Plan,
-        PlanFix,
-        Recording,
-        Replay,
-        Report,
-        Steps,
-        Summary,
-        Suppression,
-        Unit,
-        UnknownSchema,
-    )
+    from .report import *
 
 __version__ = "0.1.0"
 

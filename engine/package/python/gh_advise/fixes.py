@@ -6,31 +6,34 @@ by gh-advise itself.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from typing import Any, Callable, Dict, List, Set
+
+from .hooks import replace
 
 #: Names of the fixes that found something to change.
 applied: Set[str] = set()
 
 
-def _argument(function: Callable[..., Any], change: Callable[..., None]) -> Callable[..., Any]:
-    """`function`, with `change(self, args, kwargs)` applied to its arguments first."""
+def _change_loaders(torch: Any, change: Callable[[Any, Any], None]) -> None:
+    """Applies `change(args, kwargs)` to the arguments of each loader first."""
 
-    @functools.wraps(function)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        change(self, args, kwargs)
-        function(self, *args, **kwargs)
+    def changed(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            change(args, kwargs)
+            original(self, *args, **kwargs)
 
-    return call
+        return init
+
+    replace(torch.utils.data.DataLoader, "__init__", changed)
 
 
 def loader_workers(torch: Any, workers: int) -> None:
     """Loads batches in worker processes and prefetches them."""
     iterable = torch.utils.data.IterableDataset
 
-    def change(loader: Any, args: Any, kwargs: Any) -> None:
+    def change(args: Any, kwargs: Any) -> None:
         dataset = args[0] if args else kwargs.get("dataset")
         # Each worker would read all of an iterable dataset. Arguments by position stay as they are.
         if isinstance(dataset, iterable) or len(args) > 4 or kwargs.get("num_workers", 0) > 0:
@@ -38,27 +41,24 @@ def loader_workers(torch: Any, workers: int) -> None:
         kwargs.update(num_workers=workers, persistent_workers=True)
         applied.add("loader-workers")
 
-    loader = torch.utils.data.DataLoader
-    loader.__init__ = _argument(loader.__init__, change)
+    _change_loaders(torch, change)
 
 
 def pin_memory(torch: Any) -> None:
     """Puts batches into pinned memory."""
 
-    def change(loader: Any, args: Any, kwargs: Any) -> None:
+    def change(args: Any, kwargs: Any) -> None:
         if len(args) <= 6 and not kwargs.get("pin_memory") and torch.cuda.is_available():
             kwargs["pin_memory"] = True
             applied.add("pin-memory")
 
-    loader = torch.utils.data.DataLoader
-    loader.__init__ = _argument(loader.__init__, change)
+    _change_loaders(torch, change)
 
 
 def fused_optimizer(torch: Any) -> None:
     """Updates all parameters in a few kernels."""
 
     def fused(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             if any(kwargs.get(way) for way in ("fused", "capturable", "differentiable")):
                 original(self, *args, **kwargs)
@@ -77,8 +77,7 @@ def fused_optimizer(torch: Any) -> None:
         return init
 
     for name in ("Adam", "AdamW", "SGD", "Adagrad"):
-        optimizer = getattr(torch.optim, name)
-        optimizer.__init__ = fused(optimizer.__init__)
+        replace(getattr(torch.optim, name), "__init__", fused)
 
 
 def cudnn_benchmark(torch: Any) -> None:
@@ -86,15 +85,15 @@ def cudnn_benchmark(torch: Any) -> None:
     if torch.backends.cudnn.benchmark:
         return
     torch.backends.cudnn.benchmark = True
-    layer = torch.nn.modules.conv._ConvNd
-    original = layer.__init__
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        applied.add("cudnn-benchmark")  # it changes nothing but convolutions
-        original(self, *args, **kwargs)
+    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            applied.add("cudnn-benchmark")  # it changes nothing but convolutions
+            original(self, *args, **kwargs)
 
-    layer.__init__ = init
+        return init
+
+    replace(torch.nn.modules.conv._ConvNd, "__init__", counted)
 
 
 def tf32(torch: Any) -> None:
@@ -118,17 +117,18 @@ def sdpa(torch: Any) -> None:
         backend.EFFICIENT_ATTENTION,
         backend.MATH,
     ]
-    original = torch.nn.functional.scaled_dot_product_attention
 
-    @functools.wraps(original)
-    def attend(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():  # which does not know priorities
-            return original(*args, **kwargs)
-        applied.add("sdpa")
-        with attention.sdpa_kernel(order, set_priority=True):
-            return original(*args, **kwargs)
+    def prioritized(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attend(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():  # which does not know priorities
+                return original(*args, **kwargs)
+            applied.add("sdpa")
+            with attention.sdpa_kernel(order, set_priority=True):
+                return original(*args, **kwargs)
 
-    torch.nn.functional.scaled_dot_product_attention = attend
+        return attend
+
+    replace(torch.nn.functional, "scaled_dot_product_attention", prioritized)
 
 
 def compile_model(torch: Any) -> None:

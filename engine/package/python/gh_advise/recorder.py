@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import Callable, ContextManager, Iterator, Optional, Type
+from typing import Callable, Iterator, Optional, Type
 
 from .capture import NsysCapture, ProfilerCapture, torch_with_gpu, uses_gpu
 from .checking import check
@@ -71,7 +71,8 @@ class Recorder:
         self._program = program
         self._window: Optional[Window] = None  # from the first step on
         self._end: Optional[Callable[[], None]] = None  # of the range of the current step
-        self._paused: Optional[ContextManager[None]] = None
+        self._paused_ns: Optional[int] = None  # what Window.resume takes
+        self._paused = False
         self._watches, self._finished = True, False
         self._number = 0
 
@@ -82,7 +83,7 @@ class Recorder:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What is done within is no part of a step: an evaluation, a checkpoint."""
-        outermost = self._paused is None
+        outermost = not self._paused
         if outermost:
             self.pause()
         try:
@@ -93,12 +94,12 @@ class Recorder:
 
     def pause(self) -> None:
         """What follows is no part of a step, until `resume()`. Again, it does nothing."""
-        if self._paused is None:
+        if not self._paused:
             self._try(self._pause)
 
     def resume(self) -> None:
         """Steps go on. Does nothing if they do already."""
-        if self._paused is not None:
+        if self._paused:
             self._try(self._resume)
 
     def finish(self, error: Optional[BaseException] = None) -> None:
@@ -193,14 +194,12 @@ class Recorder:
     def _pause(self) -> None:
         if self._window:
             self._end_range()
-            paused = self._window.aside()
-            paused.__enter__()
-            self._paused = paused
+            self._paused_ns, self._paused = self._window.pause(), True
 
     def _resume(self) -> None:
-        paused, self._paused = self._paused, None
+        paused, self._paused = self._paused, False
         if self._window and paused:
-            paused.__exit__(None, None, None)
+            self._window.resume(self._paused_ns)
             self._start_range(self._window)
 
     def _finish(self, error: Optional[BaseException]) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, Iterator, List, Optional, Protocol
+from typing import TYPE_CHECKING, Callable, List, Optional, Protocol
 
 if TYPE_CHECKING:
     from .capture import Ranges
@@ -136,17 +135,9 @@ class Window:
             if self.measured.recorded >= self.plan.units:
                 self.end_recording()
 
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """What is done within does not belong to units: an evaluation, a checkpoint."""
-        paused_ns = self.pause()
-        try:
-            yield
-        finally:
-            self.resume(paused_ns)
-
     def pause(self) -> Optional[int]:
-        """What follows does not belong to units, until `resume` gets what this returns."""
+        """What follows does not belong to units, as an evaluation or a checkpoint, until `resume`
+        gets what this returns."""
         if self.phase == RECORDING and self.measured.recorded >= LEAST_TIMED_UNITS:
             self.end_recording("an evaluation or a checkpoint began")
         if self.phase not in (TIMING, RECORDING):

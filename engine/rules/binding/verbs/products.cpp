@@ -1,12 +1,11 @@
 // The ranges or operators in which operations were launched, and the matrix products that these
 // compute, if ranges contain the shapes of operands.
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "analysis/flops.hpp"
+#include "analysis/tables/groups.hpp"
 #include "rules/binding/verbs.hpp"
 
 namespace gh::binding {
@@ -44,13 +43,9 @@ void each_in_range(const Context& c, const Rows& ops, IsOne is_one, Take take) {
   });
 }
 
-// Operations that compute one product in one precision.
-struct ProductOps {
-  NameId name;
-  int element_bytes;
-  Ns ns = 0;
-  std::vector<Row> rows;
-};
+// Operations that compute one product in one precision: by the range's name and the bytes of an
+// element.
+using ProductOps = Groups<std::pair<NameId, int>>;
 
 int element_bytes(KernelClass c) {
   if (c == KernelClass::gemm_half) return 2;
@@ -58,38 +53,30 @@ int element_bytes(KernelClass c) {
   return 4;
 }
 
-// The one with the longest summed time first; the order is total.
-std::vector<ProductOps> by_product(const Context& c, const Rows& asked, const Products& products) {
+ProductOps by_product(const Context& c, const Rows& asked, const Products& products) {
   const Trace& t = c.trace();
-  std::map<std::pair<NameId, int>, ProductOps> groups;
+  ProductOps groups;
   const auto is_product = [&](Row range) { return products[t.ranges.name[range]].has_value(); };
   each_in_range(c, asked, is_product, [&](Row op, Row range) {
-    const NameId name = t.ranges.name[range];
-    const int bytes = element_bytes(c.analysis.class_of(op));
-    const auto [it, added] = groups.try_emplace({name, bytes}, ProductOps{name, bytes, 0, {}});
-    it->second.ns += t.span_of(op).length();
-    it->second.rows.push_back(op);
+    ProductOps::Sum& sum =
+        groups.of({t.ranges.name[range], element_bytes(c.analysis.class_of(op))});
+    sum.each.add(t.span_of(op).length());
+    sum.rows.push_back(op);
   });
-  std::vector<ProductOps> order;
-  for (auto& [key, group] : groups) order.push_back(std::move(group));
-  using Key = std::tuple<Ns, const std::string&, int>;
-  std::sort(order.begin(), order.end(), [&](const ProductOps& a, const ProductOps& b) {
-    return Key(-a.ns, t.names[a.name], a.element_bytes) <
-           Key(-b.ns, t.names[b.name], b.element_bytes);
-  });
-  return order;
+  return groups;
 }
 
-void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
+void push_product(lua_State* lua, const Product& product, ProductOps::Sum& ops) {
   double odd = 0;
-  const std::optional<bool> aligned = is_aligned(product, ops.element_bytes, &odd);
+  const int element_bytes = ops.key.second;
+  const std::optional<bool> aligned = is_aligned(product, element_bytes, &odd);
   lua_newtable(lua);
   set_number(lua, "m", product.m);
   set_number(lua, "n", product.n);
   set_number(lua, "k", product.k);
-  set_number(lua, "element_bytes", ops.element_bytes);
+  set_number(lua, "element_bytes", element_bytes);
   set_number(lua, "count", static_cast<double>(ops.rows.size()));
-  set_number(lua, "sum_ns", static_cast<double>(ops.ns));
+  set_number(lua, "sum_ns", static_cast<double>(ops.each.total_ns));
   if (aligned) set_flag(lua, "aligned", *aligned);
   if (aligned == false) set_number(lua, "odd", odd);
   set_rows(lua, "rows", {Kind::ops, RowSet(std::move(ops.rows))});
@@ -97,36 +84,31 @@ void push_product(lua_State* lua, const Product& product, ProductOps& ops) {
 
 int products(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'products' needs a selection of operations");
-  const Products products = products_of_ranges(c.trace());
-  std::vector<ProductOps> order;
-  if (!products.empty()) order = by_product(c, asked, products);
+  const Trace& t = c.trace();
+  const Products products = products_of_ranges(t);
+  const ProductOps groups = products.empty() ? ProductOps() : by_product(c, asked, products);
+  auto order = groups.longest_first(
+      [&](const auto& key) { return std::pair(std::string_view(t.names[key.first]), key.second); });
   order.resize(std::min(order.size(), most_products));
   NewList list(lua);
-  for (ProductOps& ops : order) {
-    push_product(lua, *products[ops.name], ops);
+  for (ProductOps::Sum* ops : order) {
+    push_product(lua, *products[ops->key.first], *ops);
     list.append();
   }
   return 1;
 }
 
-struct OperatorSum {
-  std::size_t count = 0;
-  Ns ns = 0;
-};
-
 // Ranges that last about as long as a step or longer say nothing about what launched an operation.
-std::map<NameId, OperatorSum> sums_by_operator(const Context& c, const Rows& asked) {
+Groups<NameId> by_operator(const Context& c, const Rows& asked) {
   constexpr double most_of_a_step = 0.8;
   const Trace& t = c.trace();
   const Ns longest =
       static_cast<Ns>(most_of_a_step * static_cast<double>(c.analysis.total_ns()) /
                       static_cast<double>(std::max<std::int64_t>(1, c.analysis.step_count())));
-  std::map<NameId, OperatorSum> sums;
+  Groups<NameId> sums;
   const auto is_short = [&](Row r) { return t.ranges.end[r] - t.ranges.start[r] <= longest; };
   each_in_range(c, asked, is_short, [&](Row op, Row range) {
-    OperatorSum& sum = sums[t.ranges.name[range]];
-    ++sum.count;
-    sum.ns += t.span_of(op).length();
+    sums.of(t.ranges.name[range]).each.add(t.span_of(op).length());
   });
   return sums;
 }
@@ -135,19 +117,15 @@ int operators(lua_State* lua, const Context& c, const Rows& asked) {
   constexpr std::size_t most_operators = 20;
   if (asked.kind != Kind::ops) throw Error("'operators' needs a selection of operations");
   const Trace& t = c.trace();
-  std::vector<std::pair<NameId, OperatorSum>> order;
-  for (const auto& [name, sum] : sums_by_operator(c, asked)) order.emplace_back(name, sum);
-  std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-    if (a.second.ns != b.second.ns) return a.second.ns > b.second.ns;
-    return t.names[a.first] < t.names[b.first];
-  });
+  const Groups<NameId> sums = by_operator(c, asked);
+  auto order = sums.longest_first([&](NameId name) { return std::string_view(t.names[name]); });
   order.resize(std::min(order.size(), most_operators));
   NewList list(lua);
-  for (const auto& [name, sum] : order) {
+  for (const auto* sum : order) {
     lua_newtable(lua);
-    set_text(lua, "name", t.names[name]);
-    set_number(lua, "count", static_cast<double>(sum.count));
-    set_number(lua, "sum_ns", static_cast<double>(sum.ns));
+    set_text(lua, "name", t.names[sum->key]);
+    set_number(lua, "count", static_cast<double>(sum->each.count));
+    set_number(lua, "sum_ns", static_cast<double>(sum->each.total_ns));
     list.append();
   }
   return 1;

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "analysis/tables/groups.hpp"
 #include "base/text.hpp"
 #include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
@@ -114,17 +114,11 @@ int failed_calls(lua_State* lua, const Context& c) {
   const Trace& t = c.trace();
   const std::vector<Row>& failed = c.analysis.failed_calls;
   charge(lua, failed.size());
-  using Key = std::pair<NameId, std::uint16_t>;
-  std::vector<std::pair<Key, std::vector<Row>>> groups;  // in order of first occurrence
-  std::map<Key, std::size_t> place;
-  for (const Row call : failed) {
-    const Key key{t.calls.name[call], t.calls.result[call]};
-    const auto [it, is_new] = place.try_emplace(key, groups.size());
-    if (is_new) groups.push_back({key, {}});
-    groups[it->second].second.push_back(call);
-  }
+  Groups<std::pair<NameId, std::uint16_t>> groups;
+  for (const Row call : failed)
+    groups.of({t.calls.name[call], t.calls.result[call]}).rows.push_back(call);
   NewList list(lua);
-  for (auto& [key, rows] : groups) {
+  for (const auto& [key, each, bytes, rows] : groups.as_met()) {
     const Classes::CallResult result = c.analysis.classes.call_result(key.second);
     lua_newtable(lua);
     set_text(lua, "call", t.names[key.first]);
@@ -133,7 +127,7 @@ int failed_calls(lua_State* lua, const Context& c) {
     set_text(lua, "means", result.means);
     set_flag(lua, "fatal", result.fatal);
     set_integer(lua, "count", static_cast<std::int64_t>(rows.size()));
-    set_rows(lua, "rows", {Kind::calls, RowSet(std::move(rows))});
+    set_rows(lua, "rows", {Kind::calls, RowSet(rows)});
     list.append();
   }
   return 1;

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <utility>
 
+#include "analysis/tables/groups.hpp"
 #include "rules/binding/largest.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -15,32 +15,19 @@ namespace {
 // Each takes a few hundred bytes: grouping millions of rows by a time would fill the memory.
 constexpr std::size_t most_groups = 200'000;
 
-// The rows of a selection with one value of a field.
-struct Group {
-  std::string key;
-  Ns ns = 0;
-  std::size_t count = 0;
-  std::vector<Row> rows;  // filled at the end
-};
+using Group = Groups<std::string>::Sum;
 
-// Finds the group of a row, or creates it.
-class Groups {
+// The rows of a selection by the value of a field.
+class GroupsByField {
  public:
-  Groups(const Context& c, const Rows& s, Field field) : c_(c), s_(s), field_(field) {}
+  GroupsByField(const Context& c, const Rows& s, Field field) : c_(c), s_(s), field_(field) {}
 
   Group& of(Row r) {
     const TextKey key = text_key(c_, s_, r, field_);
     if (key != no_text) return *of_text(key);
     return *(spec_of(field_).number ? of_number(r) : named(""));
   }
-  /// All groups, the longest summed time first; ties by name.
-  std::vector<Group*> longest_first() const {
-    std::vector<Group*> order;
-    for (const auto& [name, group] : by_name_) order.push_back(group);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Group* a, const Group* b) { return a->ns > b->ns; });
-    return order;
-  }
+  std::vector<Group*> longest_first() const { return by_name_.longest_first(); }
 
  private:
   Group* of_text(TextKey key) {
@@ -57,21 +44,17 @@ class Groups {
     return group;
   }
   // Different keys may have the same name.
-  Group* named(std::string name) {
-    Group*& group = by_name_[name];
-    if (!group && groups_.size() == most_groups) {
+  Group* named(const std::string& name) {
+    if (by_name_.size() == most_groups && !by_name_.contains(name))
       throw Error(
           fmt::format("there are more than {} groups by '{}'", most_groups, spec_of(field_).name));
-    }
-    if (!group) group = &groups_.emplace_back(Group{std::move(name), 0, 0, {}});
-    return group;
+    return &by_name_.of(name);
   }
 
   const Context& c_;
   const Rows& s_;
   Field field_;
-  std::deque<Group> groups_;
-  std::map<std::string, Group*> by_name_;
+  Groups<std::string> by_name_;
   std::map<double, Group*> by_number_;
   std::vector<Group*> by_text_;                 // by text_key
   std::pair<double, Group*> last_{0, nullptr};  // rows with the same number are usually adjacent
@@ -126,17 +109,13 @@ int median(lua_State* lua, const Context& c, const Rows& asked) {
 int group(lua_State* lua, const Context& c, const Rows& asked) {
   const Field field = checked_field(lua, 2);
   const std::size_t most = optional_count(lua, 3, 20, 1000);
-  Groups groups(c, asked, field);
-  asked.rows.each([&](Row r) {
-    Group& g = groups.of(r);
-    g.ns += span_of(c, asked, r).length();
-    ++g.count;
-  });
+  GroupsByField groups(c, asked, field);
+  asked.rows.each([&](Row r) { groups.of(r).each.add(span_of(c, asked, r).length()); });
   std::vector<Group*> order = groups.longest_first();
   const bool only_one = order.size() == 1;
   order.resize(std::min(order.size(), most));
   if (!only_one) {
-    for (Group* g : order) g->rows.reserve(g->count);
+    for (Group* g : order) g->rows.reserve(static_cast<std::size_t>(g->each.count));
     asked.rows.each([&](Row r) {
       Group& g = groups.of(r);
       if (g.rows.capacity() > 0) g.rows.push_back(r);  // not for groups that were cut off
@@ -146,8 +125,8 @@ int group(lua_State* lua, const Context& c, const Rows& asked) {
   for (Group* g : order) {
     lua_newtable(lua);
     set_text(lua, "key", g->key);
-    set_number(lua, "count", static_cast<double>(g->count));
-    set_number(lua, "sum_ns", static_cast<double>(g->ns));
+    set_number(lua, "count", static_cast<double>(g->each.count));
+    set_number(lua, "sum_ns", static_cast<double>(g->each.total_ns));
     set_rows(lua, "rows",
              {asked.kind, only_one ? asked.rows : RowSet(std::move(g->rows)), asked.chains});
     list.append();
