@@ -12,26 +12,10 @@
 #include "analysis/chunks.hpp"
 #include "analysis/idle_causes.hpp"
 #include "base/parallel.hpp"
+#include "base/span_cursor.hpp"
 
 namespace gh {
 namespace {
-
-// Finds the steps that spans of time lie in. Spans come in order, and so do steps.
-class StepCursor {
- public:
-  StepCursor(const std::vector<Step>& steps, std::size_t from) : steps_(steps), at_(from) {}
-  // Calls `add(step, ns)` for every step that the span touches, with the time that lies in it.
-  template <class Add>
-  void add(Span s, Add add) {
-    while (at_ < steps_.size() && steps_[at_].span.end <= s.start) ++at_;
-    for (std::size_t k = at_; k < steps_.size() && steps_[k].span.start < s.end; ++k)
-      add(k, std::min(s.end, steps_[k].span.end) - std::max(s.start, steps_[k].span.start));
-  }
-
- private:
-  const std::vector<Step>& steps_;
-  std::size_t at_;
-};
 
 // Decides which of several causes that are active at once gets the time: the one with the lowest
 // rank whose latest end has not passed.
@@ -105,20 +89,18 @@ class ChunkSweep {
         crews_(crews),
         idle_causes_(idle_causes),
         device_(device),
-        window_(window),
         offloaded_(offloaded),
         chunk_(chunk),
         places_(places),
         out_(out),
         first_step_(step_at(chunk.span.start)),
-        busy_in_(device.steps, first_step_),
-        idle_in_(device.steps, first_step_),
+        busy_in_(device.steps, chunk.span.start),
+        idle_in_(device.steps, chunk.span.start),
+        in_window_(window, chunk.span.start),
         sweep_(chunk.span.start),
         next_fault_(chunk.first_fault),
         next_op_(chunk.first_op),
-        previous_(chunk.previous),
-        in_window_(std::partition_point(window.begin(), window.end(),
-                                        [&](const Span& s) { return s.end <= chunk.span.start; })) {
+        previous_(chunk.previous) {
     const std::size_t end = std::min(step_at(chunk.span.end - 1) + 1, device.steps.size());
     out.clear(first_step_, (end - first_step_) * causes.count());
   }
@@ -172,18 +154,16 @@ class ChunkSweep {
     }
   }
 
-  void add(StepCursor& cursor, Span s, std::size_t cause) {
-    cursor.add(s, [&](std::size_t step, Ns ns) {
-      out_.step_ns[(step - first_step_) * causes_.count() + cause] += ns;
+  void add(SpanCursor<Step>& cursor, Span s, std::size_t cause) {
+    cursor.each(s, [&](std::size_t step, Span part) {
+      out_.step_ns[(step - first_step_) * causes_.count() + cause] += part.length();
     });
   }
 
   // Assigns causes to the part of the pause that lies within steps.
   void end_pause() {
     if (pause_.length() <= 0) return;
-    while (in_window_ != window_.end() && in_window_->end <= pause_.start) ++in_window_;
-    for (auto w = in_window_; w != window_.end() && w->start < pause_.end; ++w)
-      explain({std::max(pause_.start, w->start), std::min(pause_.end, w->end)});
+    in_window_.each(pause_, [this](std::size_t, Span part) { explain(part); });
   }
 
   // Every pause lies between two operations of the device; the launch of the later one shows what
@@ -263,22 +243,21 @@ class ChunkSweep {
   const Crews& crews_;
   const IdleCauses& idle_causes_;
   const DeviceSteps& device_;
-  const Spans& window_;
   const OffloadedSizes& offloaded_;
   const Chunk& chunk_;
   IdleCauses::Places& places_;
   ChunkAccount& out_;
 
   const std::size_t first_step_;
-  StepCursor busy_in_, idle_in_;
+  SpanCursor<Step> busy_in_, idle_in_;
+  SpanCursor<Span> in_window_;
   Sweep sweep_;
   Row next_fault_;
-  Span pause_;                       // the current one, or the last
-  std::size_t next_op_;              // the first operation after the last explained pause
-  Row previous_;                     // of the earlier operations, the one that ended last
-  std::vector<Lack> lacking_;        // pauses since an operation of the main crew
-  Row before_lack_ = no_row;         // that operation of the main crew
-  Spans::const_iterator in_window_;  // the first span of the window that the next pause may touch
+  Span pause_;                 // the current one, or the last
+  std::size_t next_op_;        // the first operation after the last explained pause
+  Row previous_;               // of the earlier operations, the one that ended last
+  std::vector<Lack> lacking_;  // pauses since an operation of the main crew
+  Row before_lack_ = no_row;   // that operation of the main crew
 };
 
 // Builds an account: assumes that every device is busy for its whole window, then adds the results
@@ -416,15 +395,15 @@ class AccountBuilder {
         static_cast<std::size_t>(std::count(with_upload.begin(), with_upload.end(), true));
     if (count == 0 || 2 * count >= with_upload.size()) return;
     DeviceAccount& d = account_.devices[device];
-    StepCursor cursor(devices_[device].steps, 0);
+    SpanCursor cursor(devices_[device].steps);
     for (std::size_t k = 0; k < d.idle.size(); ++k) {
       Idle& idle = d.idle[k];
       if (!idle.by_upload) continue;
       idle.cause = account_.idle_causes[first_idle + k] = IdleCause::unknown;
       idle.inferred = idle.by_upload = false;
-      cursor.add(idle.span, [&](std::size_t step, Ns ns) {
-        d.step_ns[step][causes_.of(IdleCause::input)] -= ns;
-        d.step_ns[step][causes_.of(IdleCause::unknown)] += ns;
+      cursor.each(idle.span, [&](std::size_t step, Span part) {
+        d.step_ns[step][causes_.of(IdleCause::input)] -= part.length();
+        d.step_ns[step][causes_.of(IdleCause::unknown)] += part.length();
       });
     }
   }

@@ -33,6 +33,7 @@
 
 namespace gh {
 
+class RangeFlops;
 class Structure;
 
 struct Analysis {
@@ -108,8 +109,11 @@ struct Analysis {
   const std::string& kernel_class(Row op) const;
   /// Where in the program each launch and each moment of the host lies; made when first asked for.
   const Structure& structure() const;
+  /// Operations of the products that ranges name; counted when first asked for.
+  const RangeFlops& range_flops() const;
 
  private:
+  Lazy<RangeFlops> range_flops_;
   Lazy<Structure> structure_;
   void account_for_time();
 };

@@ -31,9 +31,8 @@ constexpr std::array form_keys{"backward_function", "backward_thread", "module_c
 // What `table` has under each of the keys, which name an enumerator each.
 template <std::size_t size>
 void read_each(const toml::node_view<const toml::node>& table,
-               const std::array<const char*, size>& keys, std::string_view where,
-               std::array<Patterns, size>& to) {
-  for (std::size_t i = 0; i < size; ++i) to[i] = Patterns(strings(table[keys[i]]), where);
+               const std::array<const char*, size>& keys, std::array<Patterns, size>& to) {
+  for (std::size_t i = 0; i < size; ++i) to[i] = Patterns(strings(table[keys[i]]));
 }
 
 template <class Each>
@@ -41,6 +40,13 @@ void for_tables(const toml::table& table, std::string_view key, Each each) {
   if (const toml::array* list = table[key].as_array())
     for (const toml::node& item : *list)
       if (const toml::table* entry = item.as_table()) each(*entry);
+}
+
+// How a table's expressions are read: a user's are checked.
+auto patterns_of(std::string_view where, bool of_user) {
+  return [=](const toml::node_view<const toml::node>& list) {
+    return of_user ? Patterns(strings(list), where) : Patterns(strings(list));
+  };
 }
 
 }  // namespace
@@ -59,7 +65,7 @@ Classes::Classes(BuiltIn) {
     kernel_class_of(std::string(traits_of(static_cast<KernelClass>(c)).name));
   const toml::table kernels = schema_table("schemas/kernels.toml");
   add_kernel_classes(kernels, "schemas/kernels.toml", false);
-  libraries_ = Patterns(strings(kernels["library"]["match"]), "schemas/kernels.toml");
+  libraries_ = Patterns(strings(kernels["library"]["match"]));
   add_gpus(schema_table("schemas/gpus.toml"), "schemas/gpus.toml", false);
 
   const toml::table calls = schema_table("schemas/calls.toml");
@@ -69,56 +75,75 @@ Classes::Classes(BuiltIn) {
     if (name == call_class_names.end())
       throw std::logic_error("schemas/calls.toml names an unknown class");
     calls_.push_back({static_cast<CallClass>(name - call_class_names.begin()),
-                      Patterns(strings(entry["match"]), "schemas/calls.toml"),
-                      Patterns(strings(entry["except"]), "schemas/calls.toml")});
+                      Patterns(strings(entry["match"])), Patterns(strings(entry["except"]))});
   });
-  read_each(calls["os_call"], os_call_keys, "schemas/calls.toml", os_calls_);
+  read_each(calls["os_call"], os_call_keys, os_calls_);
   add_call_results(calls);
 
   const toml::table ranges = schema_table("schemas/ranges.toml");
   for_tables(ranges, "step", [&](const toml::table& entry) {
-    steps_.push_back(
-        {Patterns(strings(entry["match"]), "schemas/ranges.toml"), StepPattern::At::whole});
+    steps_.push_back({strings(entry["match"]), StepPattern::At::whole});
   });
   for_tables(ranges, "mark", [&](const toml::table& entry) {
-    steps_.push_back({Patterns(strings(entry["match"]), "schemas/ranges.toml"),
-                      entry["at"].value_or(std::string()) == "start" ? StepPattern::At::start
-                                                                     : StepPattern::At::end});
+    steps_.push_back({strings(entry["match"]), entry["at"].value_or(std::string()) == "start"
+                                                   ? StepPattern::At::start
+                                                   : StepPattern::At::end});
   });
-  no_steps_ = Patterns(strings((*ranges["no_step"].as_table())["match"]), "schemas/ranges.toml");
-  for (std::size_t i = 0; i < passes_.size(); ++i)
-    passes_[i] =
-        Patterns(strings((*(*ranges["pass"].as_table())[pass_keys[i]].as_table())["match"]),
-                 "schemas/ranges.toml");
-  read_each(ranges["form"], form_keys, "schemas/ranges.toml", forms_);
+  no_steps_ = strings((*ranges["no_step"].as_table())["match"]);
+  std::vector<std::vector<std::string>> passes;
+  for (const char* pass : pass_keys)
+    passes.push_back(strings((*(*ranges["pass"].as_table())[pass].as_table())["match"]));
+  passes_ = PatternLists(std::move(passes));
+  read_each(ranges["form"], form_keys, forms_);
   evaluations_ = CapturingPatterns(strings(ranges["evaluation"]["match"]), "schemas/ranges.toml");
-  operator_ranges_ = Patterns(strings(ranges["operator"]["match"]), "schemas/ranges.toml");
-  regions_ = Patterns(strings(ranges["region"]["match"]), "schemas/ranges.toml");
+  operator_ranges_ = Patterns(strings(ranges["operator"]["match"]));
+  regions_ = Patterns(strings(ranges["region"]["match"]));
   modules_ = CapturingPatterns(strings(ranges["module"]["match"]), "schemas/ranges.toml");
   module_wrappers_ = strings(ranges["module"]["wrappers"]);
   for_tables(ranges, "unit", [&](const toml::table& entry) {
-    units_.push_back({entry["name"].value_or(std::string()),
-                      Patterns(strings(entry["match"]), "schemas/ranges.toml"),
-                      Patterns(strings(entry["kernels"]), "schemas/ranges.toml")});
+    units_.push_back({entry["name"].value_or(std::string()), Patterns(strings(entry["match"])),
+                      Patterns(strings(entry["kernels"]))});
   });
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     const toml::table& phase = *ranges["phase"][phase_names[i]].as_table();
     phases_[i].expressions = strings(phase["match"]);
-    phases_[i].match = Patterns(phases_[i].expressions, "schemas/ranges.toml");
-    phases_[i].except = Patterns(strings(phase["except"]), "schemas/ranges.toml");
+    phases_[i].except = Patterns(strings(phase["except"]));
   }
+  join_lists();
+}
+
+// After a change of the lists of steps or phases.
+void Classes::join_lists() {
+  std::vector<std::vector<std::string>> steps, phases;
+  for (const StepPattern& s : steps_) steps.push_back(s.expressions);
+  steps.push_back(no_steps_);
+  step_lists_ = PatternLists(std::move(steps));
+  for (const PhasePatterns& p : phases_) phases.push_back(p.expressions);
+  phase_lists_ = PatternLists(std::move(phases));
+}
+
+bool Classes::is_no_step(std::string_view range) const {
+  const std::vector<std::size_t> called = steps_called(range);
+  return !called.empty() && called.back() == steps_.size();
 }
 
 bool Classes::is_step(std::string_view range) const {
-  return !is_no_step(range) && std::any_of(steps_.begin(), steps_.end(), [&](const StepPattern& s) {
-    return s.at == StepPattern::At::whole && s.match.match(range);
-  });
+  const std::vector<std::size_t> called = steps_called(range);
+  return !called.empty() && called.back() < steps_.size() &&
+         std::any_of(called.begin(), called.end(),
+                     [&](std::size_t s) { return steps_[s].at == StepPattern::At::whole; });
 }
 
 PassRange Classes::pass_of_range(std::string_view range) const {
-  const auto it = std::find_if(passes_.begin(), passes_.end(),
-                               [&](const Patterns& p) { return p.match(range); });
-  return it == passes_.end() ? PassRange::none : static_cast<PassRange>(1 + (it - passes_.begin()));
+  const std::vector<std::size_t> passes = passes_.match(range);
+  return passes.empty() ? PassRange::none : static_cast<PassRange>(1 + passes.front());
+}
+
+std::uint8_t Classes::phases_of(std::string_view range) const {
+  std::uint8_t phases = 0;
+  for (const std::size_t p : phase_lists_.match(range))
+    if (!phases_[p].except.match(range)) phases |= static_cast<std::uint8_t>(1 << p);
+  return phases;
 }
 
 std::string Classes::module_of_range(std::string_view range) const {
@@ -151,15 +176,18 @@ void Classes::extend(const toml::table& config, std::string_view where) {
   add_gpus(config, where, true);
   const toml::table* ranges = config["ranges"].as_table();
   if (!ranges) return;
+  const auto checked = [&](std::vector<std::string> expressions) {
+    Patterns(expressions, where);
+    return expressions;
+  };
   if (const auto steps = strings((*ranges)["step"]); !steps.empty())
-    steps_.insert(steps_.begin(), {Patterns(steps, where), StepPattern::At::whole});
+    steps_.insert(steps_.begin(), {checked(steps), StepPattern::At::whole});
   modules_.put_first(CapturingPatterns(strings((*ranges)["module"]), where));
   for (std::size_t i = 0; i < phases_.size(); ++i) {
-    const std::vector<std::string> more = strings((*ranges)[phase_names[i]]);
-    if (more.empty()) continue;
+    const std::vector<std::string> more = checked(strings((*ranges)[phase_names[i]]));
     phases_[i].expressions.insert(phases_[i].expressions.end(), more.begin(), more.end());
-    phases_[i].match = Patterns(phases_[i].expressions, where);
   }
+  join_lists();
 }
 
 void Classes::add_call_results(const toml::table& table) {
@@ -169,7 +197,7 @@ void Classes::add_call_results(const toml::table& table) {
     results_[static_cast<std::uint16_t>(entry["code"].value_or(0))] = result;
   });
   for_tables(table, "expected_result", [&](const toml::table& entry) {
-    expected_.push_back({Patterns(strings(entry["match"]), "schemas/calls.toml"), {}});
+    expected_.push_back({Patterns(strings(entry["match"])), {}});
     ExpectedResult& expected = expected_.back();
     if (const toml::array* codes = entry["results"].as_array())
       for (const toml::node& code : *codes)
@@ -215,11 +243,11 @@ KernelClass Classes::kernel_class_of(const std::string& name) {
 }
 
 void Classes::add_kernel_classes(const toml::table& table, std::string_view where, bool first) {
+  const auto patterns = patterns_of(where, first);
   std::vector<KernelPattern> added;
   for_tables(table, "kernel_class", [&](const toml::table& entry) {
     added.push_back({kernel_class_of(entry["class"].value_or(std::string("other"))),
-                     Patterns(strings(entry["match"]), where),
-                     Patterns(strings(entry["except"]), where)});
+                     patterns(entry["match"]), patterns(entry["except"])});
   });
   kernels_.insert(first ? kernels_.begin() : kernels_.end(), added.begin(), added.end());
 }
@@ -237,6 +265,7 @@ CallClass Classes::call_class(std::string_view name) const {
 }
 
 void Classes::add_gpus(const toml::table& table, std::string_view where, bool first) {
+  const auto patterns = patterns_of(where, first);
   std::vector<Gpu> added;
   for_tables(table, "gpu", [&](const toml::table& entry) {
     constexpr double most_sms = 100'000;
@@ -253,7 +282,7 @@ void Classes::add_gpus(const toml::table& table, std::string_view where, bool fi
     p.known = p.fp32 > 0;
     p.source =
         fmt::format("{}: {}", where, printable(entry["name"].value_or(std::string("unnamed"))));
-    added.push_back({Patterns(strings(entry["match"]), where), p,
+    added.push_back({patterns(entry["match"]), p,
                      static_cast<int>(std::min(most_sms, std::max(0.0, number("sm_count"))))});
   });
   gpus_.insert(first ? gpus_.begin() : gpus_.end(), added.begin(), added.end());
@@ -303,7 +332,7 @@ GpuPeaks Classes::peaks(const Device& device) const {
         entry["compute_capability_minor"].value_or(-1) != device.compute_minor)
       return;
     if (const auto names = strings(entry["match"]);
-        p.known || (!names.empty() && !Patterns(names, "schemas/gpus.toml").match(device.name)))
+        p.known || (!names.empty() && !Patterns(names).match(device.name)))
       return;
     p.has_tensor_cores = entry["tensor_cores"].value_or(p.has_tensor_cores);
     const double clocks = device.sm_count * device.clock_hz;
@@ -351,10 +380,7 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
         for (std::size_t d = 0; d < static_cast<std::size_t>(OsCallDoes::count); ++d)
           os_call[id] |=
               static_cast<std::uint8_t>(classes.does(static_cast<OsCallDoes>(d), text) << d);
-      if (borne[id] & of_range)
-        for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p)
-          phases[id] |=
-              static_cast<std::uint8_t>(classes.is_phase(static_cast<Phase>(p), text) << p);
+      if (borne[id] & of_range) phases[id] = classes.phases_of(text);
       if (borne[id] & (of_range | of_frame))
         if (SourceLine line = source_line(text); line.line > 0)
           lines.emplace_back(name, std::move(line));

@@ -146,12 +146,17 @@ class Classes {
   bool is_expected(std::string_view call, std::uint16_t result) const;
 
   struct StepPattern {
-    Patterns match;
+    std::vector<std::string> expressions;
     enum class At { whole, start, end } at;
   };
   const std::vector<StepPattern>& steps() const { return steps_; }
-  /// Warm-up, epochs, layers: numbered, but no steps.
-  bool is_no_step(std::string_view range) const { return no_steps_.match(range); }
+  /// Positions in steps() of those that match a range's name, ascending. After them, as
+  /// steps().size(), stands the list of names that are numbered, but no steps: warm-up, epochs,
+  /// layers.
+  std::vector<std::size_t> steps_called(std::string_view range) const {
+    return step_lists_.match(range);
+  }
+  bool is_no_step(std::string_view range) const;
   /// Whether the name alone marks a step.
   bool is_step(std::string_view range) const;
   bool is(Form form, std::string_view name) const {
@@ -173,9 +178,10 @@ class Classes {
   std::string unit_of_range(std::string_view range) const;
   /// What a repetition that contains such a kernel is; "" where the kernel's name does not say.
   std::string unit_of_kernel(std::string_view kernel) const;
+  /// One bit for each Phase that the name of a range means.
+  std::uint8_t phases_of(std::string_view range) const;
   bool is_phase(Phase phase, std::string_view range) const {
-    const PhasePatterns& p = phases_[static_cast<std::size_t>(phase)];
-    return p.match.match(range) && !p.except.match(range);
+    return phases_of(range) >> static_cast<int>(phase) & 1;
   }
 
   GpuPeaks peaks(const Device& device) const;
@@ -195,6 +201,7 @@ class Classes {
   void add_kernel_classes(const toml::table& table, std::string_view where, bool first);
   void add_gpus(const toml::table& table, std::string_view where, bool first);
   KernelClass kernel_class_of(const std::string& name);
+  void join_lists();
 
   std::vector<std::string> kernel_classes_;
   std::vector<bool> products_;  // by KernelClass
@@ -217,8 +224,9 @@ class Classes {
   };
   std::vector<ExpectedResult> expected_;
   std::vector<StepPattern> steps_;
-  Patterns no_steps_;
-  std::array<Patterns, 3> passes_;  // by PassRange, from forward on
+  std::vector<std::string> no_steps_;
+  PatternLists step_lists_;  // of both
+  PatternLists passes_;      // by PassRange, from forward on
   Patterns operator_ranges_, regions_;
   std::array<Patterns, static_cast<std::size_t>(Form::count)> forms_;
   CapturingPatterns modules_, evaluations_;
@@ -230,9 +238,10 @@ class Classes {
   std::vector<UnitPatterns> units_;
   struct PhasePatterns {
     std::vector<std::string> expressions;
-    Patterns match, except;
+    Patterns except;
   };
   std::array<PhasePatterns, static_cast<std::size_t>(Phase::count)> phases_;
+  PatternLists phase_lists_;  // of these
   std::vector<Gpu> gpus_;
   std::map<std::pair<int, int>, SmLimits> sms_;  // by compute capability
   Attainable attainable_;

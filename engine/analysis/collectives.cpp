@@ -41,7 +41,7 @@ CollectiveKind kind_named(const std::string& name) {
 CollectiveNames read_collective_names() {
   const toml::table schema = schema_table("schemas/ranges.toml");
   const toml::node_view<const toml::node> of(schema["collective"]);
-  CollectiveNames names{Patterns(strings(of["match"]), "schemas/ranges.toml"),
+  CollectiveNames names{Patterns(strings(of["match"])),
                         strings(of["message"]),
                         of["send"].value_or(std::string()),
                         of["receive"].value_or(std::string()),

@@ -70,7 +70,7 @@ class Operators {
   Operators() {
     using Kind = Operator::Kind;
     using Node = toml::node_view<const toml::node>;
-    const toml::table schema = schema_table(path);
+    const toml::table schema = schema_table("schemas/operators.toml");
     prefix_ = schema["namespace"].value_or(std::string());
     for (const auto& [name, entry] : *schema["product"].as_table()) {
       const Node of(entry);
@@ -83,8 +83,8 @@ class Operators {
                                     std::pair("weight_gradient", Kind::weight_gradient),
                                     std::pair("untold", Kind::untold_convolution)})
       for (const std::string& name : strings(schema["convolution"][key])) known_[name] = {kind};
-    attention_ = Patterns(strings(schema["attention"]["forward"]), path);
-    attention_backward_ = Patterns(strings(schema["attention"]["backward"]), path);
+    attention_ = Patterns(strings(schema["attention"]["any"]));
+    attention_backward_ = Patterns(strings(schema["attention"]["backward"]));
   }
 
   // Of a range: "aten::mm, sizes = ...". Nothing where it is no such operator.
@@ -92,13 +92,12 @@ class Operators {
     if (!range.starts_with(prefix_)) return std::nullopt;
     const std::string_view name = range.substr(prefix_.size(), range.find(',') - prefix_.size());
     if (const auto it = known_.find(name); it != known_.end()) return it->second;
-    if (attention_backward_.match(name)) return Operator{Operator::Kind::attention_backward};
-    return attention_.match(name) ? std::optional(Operator{Operator::Kind::attention})
-                                  : std::nullopt;
+    if (!attention_.match(name)) return std::nullopt;
+    return Operator{attention_backward_.match(name) ? Operator::Kind::attention_backward
+                                                    : Operator::Kind::attention};
   }
 
  private:
-  static constexpr const char* path = "schemas/operators.toml";
   std::string prefix_;
   std::map<std::string, Operator, std::less<>> known_;
   Patterns attention_, attention_backward_;
@@ -278,13 +277,17 @@ RangeFlops::RangeFlops(const Trace& trace) {
   }
 }
 
+const RangeFlops& Analysis::range_flops() const {
+  return range_flops_.get([&] { return std::make_shared<const RangeFlops>(trace); });
+}
+
 std::optional<double> RangeFlops::of(NameId range) const {
   const auto it = known_.find(range);
   return it == known_.end() ? std::optional(0.0) : it->second;
 }
 
 ProductFlops product_flops(const Analysis& a) {
-  const RangeFlops known(a.trace);
+  const RangeFlops& known = a.range_flops();
   ProductFlops sum;
   const Span window = a.analysed_window();
   const Ranges& ranges = a.trace.ranges;

@@ -19,7 +19,7 @@ KindRow kind_of(const toml::table& row) {
   kind.name = text("name");
   kind.within = text("within");
   for (std::size_t p = 0; p < name_places; ++p) kind.match[p] = strings(row[place_keys[p]]);
-  kind.except = Patterns(strings(row["except"]), schema_path);
+  kind.except = Patterns(strings(row["except"]));
   kind.formats = strings(row["formats"]);
   kind.implies = strings(row["implies"]);
   kind.together = strings(row["together"]);
@@ -38,7 +38,7 @@ std::vector<KindRow> read_kinds(const toml::table& schema) {
 PatternLists lists_of(const std::vector<KindRow>& all, std::size_t place) {
   std::vector<std::vector<std::string>> lists;
   for (const KindRow& k : all) lists.push_back(k.match[place]);
-  return {lists, schema_path};
+  return PatternLists(std::move(lists));
 }
 
 Kinds make_kinds() {
@@ -54,9 +54,9 @@ Kinds make_kinds() {
   std::array match{lists_of(all, 0), lists_of(all, 1), lists_of(all, 2)};
   return {std::move(all),
           std::move(match),
-          PatternLists(together, schema_path),
+          PatternLists(std::move(together)),
           std::move(together_of),
-          Patterns(strings(schema["interpreters"]["match"]), schema_path),
+          Patterns(strings(schema["interpreters"]["match"])),
           CapturingPatterns(strings(schema["optimizers"]["match"]), schema_path)};
 }
 

@@ -76,7 +76,7 @@ double product_bytes(std::string_view name, int element_bytes, double flops) {
 
 void each_known_work(const Analysis& a, const std::function<void(const KnownWork&)>& take) {
   const Trace& t = a.trace;
-  const RangeFlops flops(t);
+  const RangeFlops& flops = a.range_flops();
   const ProductRanges products(t, flops);
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Device& device = t.devices[a.devices[d].device];

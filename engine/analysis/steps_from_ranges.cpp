@@ -59,23 +59,31 @@ class StepNames {
     if (no_step_[id]) return nullptr;
     if (const auto it = steps_.find(id); it != steps_.end()) return &it->second;
     const std::string& name = trace_.names[id];
-    if (unit_.empty() ? !classes_.is_no_step(name)
-                      : is_called(classes_.unit_of_range(counted(name).pattern), unit_)) {
-      StepName step{counted(name), 0};
-      const auto& patterns = classes_.steps();
-      while (step.priority < patterns.size() && !patterns[step.priority].match.match(name))
-        ++step.priority;
-      // A name in no list may still count steps, but only if it ends in its number: "update 7", not
-      // "aten::mm, op_id = 7, sizes = ...".
-      if (!unit_.empty() || step.priority < patterns.size() ||
-          (step.number && step.pattern.ends_with('#') && name.size() < 64))
-        return &steps_.emplace(id, std::move(step)).first->second;
-    }
+    if (std::optional<StepName> step = look_up(name))
+      return &steps_.emplace(id, std::move(*step)).first->second;
     no_step_[id] = 1;
     return nullptr;
   }
 
  private:
+  std::optional<StepName> look_up(const std::string& name) const {
+    const std::vector<std::size_t> lists = classes_.steps_called(name);
+    const std::size_t listed = classes_.steps().size();
+    const std::size_t priority = lists.empty() ? listed : lists.front();
+    if (!unit_.empty()) {
+      StepName step{counted(name), priority};
+      return is_called(classes_.unit_of_range(step.pattern), unit_) ? std::optional(step)
+                                                                    : std::nullopt;
+    }
+    if (!lists.empty() && lists.back() == listed) return std::nullopt;
+    if (priority < listed) return StepName{counted(name), priority};
+    // A name in no list may still count steps, but only if it ends in its number: "update 7", not
+    // "aten::mm, op_id = 7, sizes = ...".
+    if (name.size() >= 64) return std::nullopt;
+    StepName step{counted(name), priority};
+    return step.number && step.pattern.ends_with('#') ? std::optional(step) : std::nullopt;
+  }
+
   const Trace& trace_;
   const Classes& classes_;
   const std::string unit_;

@@ -5,6 +5,8 @@
 #include <re2/set.h>
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/glob_steps.hpp"
@@ -49,28 +51,56 @@ re2::RE2::Options either_case() {
   return options;
 }
 
+Error wrong(std::string_view where, const std::string& expression, const std::string& why) {
+  return Error(
+      fmt::format("{}: '{}' is not a regular expression: {}", where, printable(expression), why));
+}
+
 }  // namespace
 
-Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view where) {
-  const re2::RE2::Options options = either_case();
-  std::string any;  // one expression for all, so that the text is scanned once
-  for (const std::string& e : expressions) {
-    compiled_.push_back(std::make_shared<re2::RE2>(e, options));
-    if (!compiled_.back()->ok())
-      throw Error(fmt::format("{}: '{}' is not a regular expression: {}", where, printable(e),
-                              compiled_.back()->error()));
-    any += fmt::format("{}(?:{})", any.empty() ? "" : "|", e);
+struct Patterns::Expressions {
+  std::vector<std::string> texts;
+  std::once_flag once;
+  std::vector<std::unique_ptr<re2::RE2>> compiled;
+
+  // Throws for the first that is wrong.
+  void compile_each(std::string_view where) {
+    for (const std::string& e : texts) {
+      compiled.push_back(std::make_unique<re2::RE2>(e, either_case()));
+      if (!compiled.back()->ok()) throw wrong(where, e, compiled.back()->error());
+    }
   }
-  if (compiled_.size() < 2) return;
-  // Joined they may exceed RE2's memory limit; then try them one by one.
-  if (auto joined = std::make_shared<re2::RE2>(any, options); joined->ok())
-    compiled_ = {std::move(joined)};
+
+  // One expression for all, so that the text is scanned once.
+  void compile() {
+    std::string any;
+    for (const std::string& e : texts) any += fmt::format("{}(?:{})", any.empty() ? "" : "|", e);
+    compiled.push_back(std::make_unique<re2::RE2>(any, either_case()));
+    if (compiled.back()->ok()) return;
+    // Joined they may exceed RE2's memory limit; then try them one by one.
+    compiled.clear();
+    compile_each("schemas");
+  }
+};
+
+Patterns::Patterns(std::vector<std::string> expressions) {
+  if (expressions.empty()) return;
+  expressions_ = std::make_shared<Expressions>();
+  expressions_->texts = std::move(expressions);
+}
+
+Patterns::Patterns(const std::vector<std::string>& expressions, std::string_view where)
+    : Patterns(expressions) {
+  if (expressions_) Expressions{expressions, {}, {}}.compile_each(where);
 }
 
 bool Patterns::match(std::string_view text) const {
-  return std::any_of(compiled_.begin(), compiled_.end(), [&](const auto& re) {
-    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re);
-  });
+  if (!expressions_) return false;
+  std::call_once(expressions_->once, [&] { expressions_->compile(); });
+  return std::any_of(
+      expressions_->compiled.begin(), expressions_->compiled.end(), [&](const auto& re) {
+        return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *re);
+      });
 }
 
 CapturingPatterns::CapturingPatterns(const std::vector<std::string>& expressions,
@@ -79,9 +109,7 @@ CapturingPatterns::CapturingPatterns(const std::vector<std::string>& expressions
   options.set_log_errors(false);
   for (const std::string& e : expressions) {
     compiled_.push_back(std::make_shared<re2::RE2>(e, options));
-    if (!compiled_.back()->ok())
-      throw Error(fmt::format("{}: '{}' is not a regular expression: {}", where, printable(e),
-                              compiled_.back()->error()));
+    if (!compiled_.back()->ok()) throw wrong(where, e, compiled_.back()->error());
     if (compiled_.back()->NumberOfCapturingGroups() != 1)
       throw Error(fmt::format("{}: '{}' needs one pair of parentheses, around the part that counts",
                               where, printable(e)));
@@ -99,35 +127,39 @@ void CapturingPatterns::put_first(const CapturingPatterns& others) {
   compiled_.insert(compiled_.begin(), others.compiled_.begin(), others.compiled_.end());
 }
 
-// All expressions in one automaton, and the list that each belongs to.
 struct PatternLists::Together {
-  re2::RE2::Set set;
-  std::vector<std::size_t> list_of;
+  std::vector<std::vector<std::string>> lists;
+  std::once_flag once;
+  std::unique_ptr<re2::RE2::Set> set;  // all expressions in one automaton
+  std::vector<std::size_t> list_of;    // by expression of the set
+
+  void compile() {
+    constexpr std::int64_t most_memory_bytes = 64 << 20;
+    re2::RE2::Options options = either_case();
+    options.set_max_mem(most_memory_bytes);
+    set = std::make_unique<re2::RE2::Set>(options, re2::RE2::UNANCHORED);
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      for (const std::string& e : lists[i]) {
+        set->Add(e, nullptr);
+        list_of.push_back(i);
+      }
+    if (!set->Compile()) set.reset();
+  }
 };
 
-PatternLists::PatternLists(const std::vector<std::vector<std::string>>& lists,
-                           std::string_view where) {
-  constexpr std::int64_t most_memory_bytes = 64 << 20;
-  re2::RE2::Options options = either_case();
-  options.set_max_mem(most_memory_bytes);
-  auto together =
-      std::make_shared<Together>(Together{re2::RE2::Set(options, re2::RE2::UNANCHORED), {}});
-  for (const std::vector<std::string>& list : lists) {
-    lists_.emplace_back(list, where);
-    for (const std::string& e : list) {
-      together->set.Add(e, nullptr);
-      together->list_of.push_back(lists_.size() - 1);
-    }
-  }
-  if (together->set.Compile()) together_ = std::move(together);
+PatternLists::PatternLists(std::vector<std::vector<std::string>> lists)
+    : together_(std::make_shared<Together>()) {
+  together_->lists = std::move(lists);
 }
 
 std::vector<std::size_t> PatternLists::match(std::string_view text) const {
+  if (!together_) return {};
+  std::call_once(together_->once, [&] { together_->compile(); });
   std::vector<std::size_t> found;
   std::vector<int> expressions;
   re2::RE2::Set::ErrorInfo problem{re2::RE2::Set::kNoError};
-  if (together_ &&
-      (together_->set.Match(re2::StringPiece(text.data(), text.size()), &expressions, &problem) ||
+  if (together_->set &&
+      (together_->set->Match(re2::StringPiece(text.data(), text.size()), &expressions, &problem) ||
        problem.kind == re2::RE2::Set::kNoError)) {
     for (const int e : expressions)
       found.push_back(together_->list_of[static_cast<std::size_t>(e)]);
@@ -136,8 +168,8 @@ std::vector<std::size_t> PatternLists::match(std::string_view text) const {
     return found;
   }
   // The automaton needs too much memory for this text, so try one list after the other.
-  for (std::size_t i = 0; i < lists_.size(); ++i)
-    if (lists_[i].match(text)) found.push_back(i);
+  for (std::size_t i = 0; i < together_->lists.size(); ++i)
+    if (Patterns(together_->lists[i]).match(text)) found.push_back(i);
   return found;
 }
 

@@ -22,14 +22,18 @@ bool glob_match(std::string_view pattern, std::string_view text);
 class Patterns {
  public:
   Patterns() = default;
-  /// Throws Error that names the bad expression and what is wrong with it; `where` says where the
-  /// expression comes from.
+  /// A user's expressions: `where` says where they come from. Throws Error that names the bad
+  /// expression and what is wrong with it.
   Patterns(const std::vector<std::string>& expressions, std::string_view where);
+  /// The program's own, which are compiled when they are first asked about a text: that takes
+  /// longer than all matching, and no report needs more than a part of them.
+  explicit Patterns(std::vector<std::string> expressions);
   bool match(std::string_view text) const;
-  bool empty() const { return compiled_.empty(); }
+  bool empty() const { return !expressions_; }
 
  private:
-  std::vector<std::shared_ptr<re2::RE2>> compiled_;
+  struct Expressions;
+  std::shared_ptr<Expressions> expressions_;  // null if there are none; copies share them
 };
 
 /// A list of expressions like those, but they respect case, and each has one group.
@@ -47,18 +51,18 @@ class CapturingPatterns {
   std::vector<std::shared_ptr<re2::RE2>> compiled_;
 };
 
-/// Several such lists, matched together.
+/// Several such lists, matched together: the text is scanned once, however many they are. They too
+/// are compiled when first asked, so check a user's with Patterns.
 class PatternLists {
  public:
-  /// Throws Error like Patterns.
-  PatternLists(const std::vector<std::vector<std::string>>& lists, std::string_view where);
+  PatternLists() = default;
+  explicit PatternLists(std::vector<std::vector<std::string>> lists);
   /// Positions of the lists that have a matching expression, ascending.
   std::vector<std::size_t> match(std::string_view text) const;
 
  private:
   struct Together;
-  std::shared_ptr<const Together> together_;
-  std::vector<Patterns> lists_;
+  std::shared_ptr<Together> together_;  // null if there are no lists; copies share it
 };
 
 }  // namespace gh

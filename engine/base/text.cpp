@@ -71,17 +71,22 @@ std::string valid_utf8(std::string_view bytes) {
 }
 
 std::string printable(std::string_view bytes) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };  // as nearly all are
   std::string out;
   out.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const std::size_t n = utf8_length(bytes);
+  for (auto at = bytes.begin(); at != bytes.end();) {
+    const auto plain_end = std::find_if_not(at, bytes.end(), is_plain);
+    out.append(at, plain_end);
+    if (plain_end == bytes.end()) break;
+    const std::string_view rest(plain_end, bytes.end());
+    const std::size_t n = utf8_length(rest);
     if (n == 0)
       out += "\uFFFD";
-    else if (is_hidden(code_point(bytes.substr(0, n))))
+    else if (is_hidden(code_point(rest.substr(0, n))))
       out += ' ';
     else
-      out += bytes.substr(0, n);
-    bytes.remove_prefix(std::max<std::size_t>(n, 1));
+      out += rest.substr(0, n);
+    at = plain_end + static_cast<std::ptrdiff_t>(std::max<std::size_t>(n, 1));
   }
   return out;
 }

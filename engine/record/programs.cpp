@@ -35,7 +35,7 @@ std::optional<fs::path> program_on_path(const std::string& name) {
 bool starts_python(const std::string& word) {
   static const Patterns starters = [] {
     const toml::table schema = schema_table("schemas/programs.toml");
-    return Patterns(strings(schema["python_starters"]["match"]), "schemas/programs.toml");
+    return Patterns(strings(schema["python_starters"]["match"]));
   }();
   return starters.match(fs::path(word).filename().string());
 }

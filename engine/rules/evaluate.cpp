@@ -4,7 +4,9 @@
 #include <lua.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <new>
 
 #include "base/parallel.hpp"
@@ -139,7 +141,7 @@ Answers run(const Rule& rule, const RuleSettings& settings, const Evaluated& on)
   const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
                      rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
-  sandbox.load(rule.source, rule.path);
+  sandbox.load(rule.code);
   sandbox.reset_budget();
   sandbox.run([&](lua_State* lua) {
     LuaTable(lua, 1, "the rule").push("evaluate");
@@ -211,14 +213,12 @@ Answers answers_of(const Rule& rule, const std::map<std::string, RuleSettings>& 
 // Rules with more work start first, so that none is left to a single thread at the end. The rule's
 // text shows how much work it has: every verb has a ':'.
 std::vector<std::size_t> longest_first(const std::vector<Rule>& rules, bool after_others) {
-  const auto verbs = [&](std::size_t i) {
-    return std::count(rules[i].source.begin(), rules[i].source.end(), ':');
-  };
-  std::vector<std::size_t> order;
+  std::multimap<std::ptrdiff_t, std::size_t, std::greater<>> by_verbs;
   for (std::size_t i = 0; i < rules.size(); ++i)
-    if (rules[i].after_others == after_others) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return verbs(a) > verbs(b); });
+    if (const std::string& text = rules[i].source; rules[i].after_others == after_others)
+      by_verbs.emplace(std::count(text.begin(), text.end(), ':'), i);
+  std::vector<std::size_t> order;
+  for (const auto& [verbs, rule] : by_verbs) order.push_back(rule);
   return order;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rules/finding.hpp"
+#include "rules/sandbox.hpp"
 
 namespace gh {
 
@@ -40,6 +41,7 @@ struct Rule {
   bool after_others = false;  ///< asked last, and told what the others found
   std::string path;           ///< shown in errors
   std::string source;         ///< the Lua text
+  LuaCode code;               ///< what it compiles to
 };
 
 /// How the configuration changes a rule.

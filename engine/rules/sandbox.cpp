@@ -75,7 +75,7 @@ LuaSandbox::LuaSandbox(SandboxLimits limits) : meter_(std::make_unique<sandbox::
 
 LuaSandbox::~LuaSandbox() = default;
 
-void LuaSandbox::load(std::string_view source, std::string_view chunk_name) {
+LuaCode LuaSandbox::compile(std::string_view source, std::string_view chunk_name) {
   meter_->chunk_name = chunk_name;
   if (source.size() > max_source_bytes) {
     throw LuaError(fmt::format("{}: longer than {} KiB", chunk_name, max_source_bytes >> 10));
@@ -85,6 +85,27 @@ void LuaSandbox::load(std::string_view source, std::string_view chunk_name) {
   // Text only: Lua does not verify bytecode, and forged chunks can read and write anywhere.
   lua_State* lua = state_.get();
   finish(luaL_loadbufferx(lua, source.data(), source.size(), name.c_str(), "t"));
+  LuaCode code;
+  code.chunk_name_ = chunk_name;
+  const lua_Writer append = [](lua_State*, const void* bytes, std::size_t count, void* to) {
+    static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), count);
+    return 0;
+  };
+  lua_dump(lua, append, &code.bytes_, 0);  // with lines and names, for messages
+  lua_pop(lua, 1);
+  return code;
+}
+
+int LuaSandbox::push(lua_State* lua, const LuaCode& code) {
+  return luaL_loadbufferx(lua, code.bytes_.data(), code.bytes_.size(), code.chunk_name_.c_str(),
+                          "b");
+}
+
+void LuaSandbox::load(const LuaCode& code) {
+  meter_->chunk_name = code.chunk_name_;
+  meter_->forget_position();
+  lua_State* lua = state_.get();
+  finish(push(lua, code));
   meter_->start_clock();
   finish(lua_pcall(lua, 0, 1, 0));
   lua_replace(lua, 1);

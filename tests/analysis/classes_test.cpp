@@ -122,9 +122,10 @@ TEST_CASE("classes: loader ranges of the frameworks are recognized, similar name
 TEST_CASE("classes: step ranges of the frameworks are found from the outside in") {
   using At = Classes::StepPattern::At;
   const auto first = [&](std::string_view name) -> const Classes::StepPattern* {
-    for (const Classes::StepPattern& s : own().steps())
-      if (s.match.match(name)) return &s;
-    return nullptr;
+    const std::vector<std::size_t> called = own().steps_called(name);
+    return called.empty() || called.front() == own().steps().size()
+               ? nullptr
+               : &own().steps()[called.front()];
   };
   for (const char* name :
        {"ProfilerStep#12", "step 3", "Step_3", "iteration 7", "train_step 4", "training step #5",
@@ -451,13 +452,16 @@ TEST_CASE("classes: a team's tables take precedence over the built-in ones") {
         "gh-advise.toml: our H200, capped");
   CHECK(classes.peaks(device("NVIDIA H100 80GB HBM3", 132, 9, 0)).half ==
         doctest::Approx(989.5e12));
-  CHECK(classes.steps().front().match.match("turn 12"));
+  CHECK(classes.steps_called("turn 12") == std::vector<std::size_t>{0});
   CHECK(classes.steps().size() == own().steps().size() + 1);
   CHECK(classes.is_phase(gh::Phase::loader, "feed the beast"));
   CHECK(classes.is_phase(gh::Phase::loader, "dataloader"));
   CHECK_FALSE(own().is_phase(gh::Phase::loader, "feed the beast"));
-  CHECK_THROWS_WITH_AS(classes.extend(toml::parse("[ranges]\nloader = ['(']"), "gh-advise.toml"),
-                       doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
+  for (const char* wrong :
+       {"[ranges]\nloader = ['(']", "[ranges]\nstep = ['(']",
+        "[[kernel_class]]\nclass = 'x'\nmatch = ['(']", "[[gpu]]\nname = 'x'\nmatch = ['(']"})
+    CHECK_THROWS_WITH_AS(classes.extend(toml::parse(wrong), "gh-advise.toml"),
+                         doctest::Contains("gh-advise.toml: '(' is not"), gh::Error);
 }
 
 TEST_CASE("classes: results of CUDA calls have names, and some are answers rather than failures") {

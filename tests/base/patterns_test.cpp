@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <random>
+#include <set>
 
+#include "base/schema_table.hpp"
 #include "base/text.hpp"
 
 using gh::Error;
@@ -73,6 +75,71 @@ TEST_CASE("patterns: they match anywhere, ignore case, and say what is wrong wit
   CHECK_THROWS_AS(gh::Patterns({"a{1000000}"}, "gh-advise.toml"), Error);
   CHECK_FALSE(
       gh::Patterns({"(a*)*b"}, "x").match(std::string(50'000, 'a')));  // RE2: no backtracking
+}
+
+TEST_CASE("patterns: the program's own are compiled when they are first asked") {
+  const gh::Patterns own(std::vector<std::string>{"^nccl", "(?-i)^Flash"});
+  const gh::Patterns copy = own;
+  CHECK_FALSE(own.empty());
+  CHECK(copy.match("NCCL"));
+  CHECK(own.match("Flash"));
+  CHECK_FALSE(own.match("flash"));
+  CHECK(gh::Patterns(std::vector<std::string>{}).empty());
+  const gh::Patterns wrong(std::vector<std::string>{"good", "(bad"});
+  CHECK_THROWS_WITH_AS(wrong.match("good"), doctest::Contains("'(bad' is not"), Error);
+}
+
+TEST_CASE("lists of patterns: which of them match, each once, in their order") {
+  using Found = std::vector<std::size_t>;
+  const gh::PatternLists lists({{"^step"}, {}, {"layer", "block \\d"}, {"STEP \\d"}});
+  CHECK(lists.match("Step 3") == Found{0, 3});
+  CHECK(lists.match("layer of block 4") == Found{2});
+  CHECK(lists.match("my step") == Found{});
+  CHECK(lists.match("") == Found{});
+  CHECK(gh::PatternLists().match("step") == Found{});
+}
+
+// What is compiled only when a report asks for it, a user would otherwise be the first to compile.
+TEST_CASE("patterns: each expression of the tables is one by itself") {
+  const std::set<std::string, std::less<>> expressions{"match",
+                                                       "except",
+                                                       "kernels",
+                                                       "ranges",
+                                                       "threads",
+                                                       "together",
+                                                       "any",
+                                                       "backward",
+                                                       "backward_thread",
+                                                       "module_class",
+                                                       "module_begins",
+                                                       "module_ends",
+                                                       "module_backward",
+                                                       "backward_function",
+                                                       "wait",
+                                                       "sleep",
+                                                       "wait_thread",
+                                                       "wait_lock",
+                                                       "poll_lock",
+                                                       "wake",
+                                                       "read",
+                                                       "write"};
+  std::size_t count = 0;
+  const std::function<void(const toml::node&, std::string_view)> check = [&](const toml::node& node,
+                                                                             std::string_view key) {
+    if (const toml::table* table = node.as_table())
+      for (const auto& [name, value] : *table) check(value, name.str());
+    else if (const toml::array* list = node.as_array())
+      for (const toml::node& item : *list) check(item, key);
+    else if (const auto text = node.value<std::string>(); text && expressions.contains(key)) {
+      CAPTURE(*text);
+      CHECK_NOTHROW(gh::Patterns({*text}, "schemas"));
+      ++count;
+    }
+  };
+  for (const char* path : {"schemas/kernels.toml", "schemas/calls.toml", "schemas/ranges.toml",
+                           "schemas/gpus.toml", "schemas/programs.toml", "schemas/operators.toml"})
+    check(gh::schema_table(path), "");
+  CHECK(count > 400);
 }
 
 TEST_CASE("capturing patterns: the group of the first that matches, respecting case") {

@@ -87,6 +87,23 @@ TEST_CASE("sandbox: an error in run ends the run, and the sandbox remains usable
   CHECK(value_in(sandbox, "return 'usable'") == "usable");
 }
 
+TEST_CASE("sandbox: code that one has compiled runs in others, and its errors name its lines") {
+  gh::LuaCode code;
+  {
+    LuaSandbox first;
+    code = first.compile("local n = 1\nreturn function()\n  error('no ' .. n)\nend", "a.lua");
+    CHECK_NOTHROW(first.compile("error('not run')", "b.lua"));
+    CHECK_THROWS_WITH_AS(first.compile("return +", "b.lua"), doctest::Contains("b.lua:1: "),
+                         LuaError);
+  }
+  for (int i = 0; i < 2; ++i) {
+    LuaSandbox other;
+    other.load(code);
+    CHECK_THROWS_WITH_AS(other.run([](lua_State* lua) { lua_call(lua, 0, 0); }), "a.lua:3: no 1",
+                         LuaError);
+  }
+}
+
 TEST_CASE("sandbox: globals live as long as the state and no longer") {
   LuaSandbox sandbox;
   sandbox.load("mark = 1; _G.other = 2", "a.lua");

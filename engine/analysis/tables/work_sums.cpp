@@ -4,6 +4,7 @@
 
 #include "analysis/causes.hpp"
 #include "analysis/roofline.hpp"
+#include "base/span_cursor.hpp"
 
 namespace gh {
 namespace {
@@ -122,16 +123,14 @@ class WorkSummer {
     if (window.empty()) return;
     const GpuFaults& faults = t_.gpu_faults;
     Running running(window.front().start);
-    std::size_t in = 0;
+    SpanCursor in_window(window);
     const auto claim = [&](Span s, std::size_t cause, std::uint32_t group) {
-      while (in < window.size() && window[in].end <= s.start) ++in;
-      for (std::size_t w = in; w < window.size() && window[w].start < s.end; ++w) {
-        const Ns ns = std::min(s.end, window[w].end) - std::max(s.start, window[w].start);
-        WorkSum& sum = sum_of(group);
-        sum.busy_ns += ns;
-        sum.by_cause[cause] += ns;
-        sum.by_device[device] += ns;
-      }
+      const Ns ns = in_window.overlap(s);
+      if (ns == 0) return;
+      WorkSum& sum = sum_of(group);
+      sum.busy_ns += ns;
+      sum.by_cause[cause] += ns;
+      sum.by_device[device] += ns;
     };
     Row fault = 0;
     const auto faults_until = [&](Ns at) {

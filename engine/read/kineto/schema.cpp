@@ -75,7 +75,7 @@ Schema parsed() {
   s.messages = strings(toml["message"]["match"]);
   s.no_messages = strings(toml["message"]["except"]);
   s.overhead = strings(toml["overhead"]["match"]);
-  s.library_frames = Patterns(strings(toml["frame"]["library"]), "schemas/kineto.toml");
+  s.library_frames = Patterns(strings(toml["frame"]["library"]));
   for (std::size_t c = 0; c < category_count; ++c) {
     s.cost_ns[c] = toml["cost_ns"][category_names[c]].value_or(Ns{0});
   }

@@ -178,19 +178,23 @@ void next_to(const Given& g, Filter& filter) {
 void inside(const Given& g, Filter& filter) {
   const Rows& outer = selection(g);
   charge(g.lua(), outer.rows.size());
-  std::map<std::size_t, std::vector<Span>> spans;  // by slot; under no_slot those of all
+  const std::size_t slots = g.c.analysis.devices.size();
+  std::vector<Spans> sets(1 + slots);  // first that of all, then by slot
+  bool by_device = false;
   outer.rows.each([&](Row r) {
     const std::size_t slot = slot_of(g.c, outer, r);
-    spans[no_slot].push_back(span_of(g.c, outer, r));
-    if (slot != no_slot) spans[slot].push_back(span_of(g.c, outer, r));
+    sets[0].push_back(span_of(g.c, outer, r));
+    if (slot == no_slot || slots == 1) return;
+    sets[1 + slot].push_back(span_of(g.c, outer, r));
+    by_device = true;
   });
-  const bool by_device = spans.size() > 1;
-  auto sets = std::make_shared<std::map<std::size_t, Spans>>();
-  for (auto& [slot, list] : spans) (*sets)[slot] = united(std::move(list));
-  filter.test([sets, by_device](const Context& c, const Rows& s, Row r) {
+  for (Spans& set : sets) set = united(std::move(set));
+  filter.test([sets = std::make_shared<const std::vector<Spans>>(std::move(sets)), by_device](
+                  const Context& c, const Rows& s, Row r) {
     const Span span = span_of(c, s, r);
-    const auto set = sets->find(by_device ? slot_of(c, s, r) : no_slot);
-    return set != sets->end() && overlap(set->second, span) == span.length();
+    const std::size_t slot = by_device ? slot_of(c, s, r) : no_slot;
+    const Spans& set = (*sets)[slot == no_slot ? 0 : 1 + slot];
+    return !set.empty() && overlap(set, span) == span.length();
   });
 }
 

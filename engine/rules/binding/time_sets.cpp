@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/span_cursor.hpp"
+
 namespace gh::binding {
 namespace {
 
@@ -33,6 +35,10 @@ void each_span(const Context& c, const Rows& s, Take take) {
 
 // Whether rows are in order of time. Steps and chains are ordered by device or stream.
 bool in_order_of_time(Kind kind) { return kind != Kind::chains && kind != Kind::steps; }
+
+Span clipped(Span span, Span window) {
+  return {std::max(span.start, window.start), std::min(span.end, window.end)};
+}
 
 // The part within the analyzed time of a device, or of the host.
 Spans within_steps(const Context& c, std::size_t slot, std::vector<Span> spans) {
@@ -83,7 +89,8 @@ struct Streamed {
 std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
                                       const TimeSets& held) {
   const std::size_t host = c.analysis.devices.size();  // index in this list
-  std::vector<std::vector<Cursor>> cursors(host + 1);  // into the sets that concern each slot
+  std::vector<std::vector<SpanCursor<Span>>> cursors(host +
+                                                     1);  // into the sets that concern each slot
   for (std::size_t i = 0; i < cursors.size(); ++i) {
     for (const auto& [slot, set] : held) {
       // Host activity concerns every device, and any device's activity concerns the host.
@@ -93,7 +100,8 @@ std::optional<Streamed> stream_beside(const Context& c, const Rows& streamed,
   Streamed sums;
   const bool done = stream_time(c, streamed, [&](std::size_t slot, Span span) {
     sums.own += span.length();
-    for (Cursor& cursor : cursors[std::min(slot, host)]) sums.both += cursor.overlap(span);
+    for (SpanCursor<Span>& cursor : cursors[std::min(slot, host)])
+      sums.both += cursor.overlap(span);
   });
   return done ? std::optional(sums) : std::nullopt;
 }
@@ -167,7 +175,7 @@ double without_profiler(const Context& c, const Rows& s, NsOf ns_of) {
 TimeSets time_of(const Context& c, const Rows& s, const TimeSets* near) {
   struct Raw {
     std::vector<Span> spans;
-    std::optional<Cursor> near;
+    std::optional<SpanCursor<Span>> near;
   };
   std::map<std::size_t, Raw> raw;
   std::size_t slot = no_slot;

@@ -1,9 +1,7 @@
 // The time that selections cover, as sets of spans: one per device, and one for the host.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <map>
-#include <span>
 
 #include "base/spans.hpp"
 #include "rules/binding/rows.hpp"
@@ -12,27 +10,6 @@ namespace gh::binding {
 
 /// By slot; no_slot for the host.
 using TimeSets = std::map<std::size_t, Spans>;
-
-inline Span clipped(Span span, Span window) {
-  return {std::max(span.start, window.start), std::min(span.end, window.end)};
-}
-
-/// A set of time, which has to stay, queried with one span after another, in order of their starts.
-class Cursor {
- public:
-  explicit Cursor(std::span<const Span> set) : set_(set) {}
-  Ns overlap(Span span) {
-    while (at_ < set_.size() && set_[at_].end <= span.start) ++at_;
-    Ns sum = 0;
-    for (std::size_t i = at_; i < set_.size() && set_[i].start < span.end; ++i)
-      sum += clipped(set_[i], span).length();
-    return sum;
-  }
-
- private:
-  std::span<const Span> set_;
-  std::size_t at_ = 0;
-};
 
 /// The time of a selection within the steps. With `near`, only those of a device's rows that touch
 /// this time on it.

@@ -1,10 +1,14 @@
 // require: the Lua libraries of the program, which its rules share and a team's rules may use.
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+
 #include "base/embedded.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
+#include "rules/sandbox.hpp"
 #include "rules/sandbox/library.hpp"
 
 namespace gh {
@@ -34,6 +38,17 @@ const EmbeddedFile& library_file(const std::string& wanted) {
       fmt::format("there is no library '{}'{}", printable(wanted), did_you_mean(wanted, names)));
 }
 
+// Compiled when first required, for all sandboxes.
+LuaCode library_code(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, LuaCode> compiled;
+  const std::lock_guard lock(mutex);
+  const auto known = compiled.find(name);
+  if (known != compiled.end()) return known->second;
+  const EmbeddedFile& file = library_file(name);
+  return compiled[name] = LuaSandbox().compile(file.text, file.path);
+}
+
 }  // namespace
 
 std::vector<std::string> library_names() {
@@ -50,13 +65,10 @@ void lua_require(lua_State* lua, const std::string& name) {
   if (known == LUA_TBOOLEAN) throw Error(fmt::format("the library '{}' requires itself", name));
   if (known == LUA_TNIL) {
     lua_pop(lua, 1);
-    const EmbeddedFile& file = library_file(name);
+    lua_spend(lua, static_cast<std::int64_t>(library_text(name).size()));
     lua_pushboolean(lua, 0);  // being loaded
     lua_setfield(lua, -2, name.c_str());
-    const std::string chunk = fmt::format("@{}", file.path);
-    lua_spend(lua, static_cast<std::int64_t>(file.text.size()));
-    if (luaL_loadbufferx(lua, file.text.data(), file.text.size(), chunk.c_str(), "t") != LUA_OK)
-      lua_error(lua);
+    if (LuaSandbox::push(lua, library_code(name)) != LUA_OK) lua_error(lua);
     lua_call(lua, 0, 1);
     lua_pushvalue(lua, -1);
     lua_setfield(lua, -3, name.c_str());

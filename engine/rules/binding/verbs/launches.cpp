@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/residency.hpp"
+#include "base/span_cursor.hpp"
 #include "rules/binding/time_sets.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -127,7 +128,7 @@ class EmptySms {
     now_ = std::max(now_, until);
   }
   std::int64_t lanes_;
-  Cursor counted_;
+  SpanCursor<Span> counted_;
   Ns now_ = 0;
   Running running_;
   double empty_ = 0;
