@@ -1,5 +1,5 @@
 ---@meta
--- What rules can call, for editors that read LuaLS annotations. Made from the engine's own table of it.
+-- What rules can call, for editors that read LuaLS annotations. Made from schemas/api.toml.
 
 ---@class gh.Trace
 local trace = {}
@@ -135,18 +135,6 @@ function trace:streamed_uploads(arguments) end
 ---@return any
 function trace:read_backs() end
 
---- Data that goes to the host and back to the same device at least five times: copies to the host, together with the uploads of the same size that follow. `untouched`: those uploaded again so soon that the host cannot have changed them (50 GB/s); `touched`: the others; `gap_ns`: the median time in between, without other copies, for the untouched size with the longest. Leaves out sizes that are copied on several streams in turn, and the first uploads and last downloads if not every step has a round trip.
---- ({ min_bytes = 1 MiB }?) -> untouched, touched, gap_ns
----@param arguments? any
----@return any
-function trace:residency(arguments) end
-
---- Copies to the host whose data goes to another device of the same process next, and the copies that take it there. Leaves out sizes that a device both sends and receives, since they may be its own.
---- ({ min_bytes = 1 MiB }?) -> downloads, uploads
----@param arguments? any
----@return any
-function trace:relayed(arguments) end
-
 --- Sequences of operations, one right after the other on a stream (or `by = "device"`, in order of start; or `by = "thread"`, in order of launch). An element is a selection, or `{ of = selection, least = 1, most }`, and stands for a run of its operations, as long as it is; "end", as the last, means that nothing follows. Passes over the operations of `skip`; with `skip = "others"` over all that no element names. Returns, by the element's place, the operations that it took in all sequences; how many sequences there are; and the sequences themselves, for verbs that take rows. No operation is in two.
 --- ({ element, ..., by = "stream", skip? }) -> { element, ..., count, sequences }
 ---@param arguments any
@@ -250,7 +238,7 @@ function selection:last(fields) end
 ---@return gh.Selection
 function selection:ops() end
 
---- The rows for which test(row) is true. A row is a table of the columns: fields by name, and for `column = selection` the time of the row in which one of that selection runs on its device: gaps:keep({ "op_ns", busy = kernels }, function(gap) return gap.busy > gap.op_ns end). Rows come in order of time, gaps and the like stream by stream. Costs about 10 instructions a row and column, and what the test takes.
+--- The rows for which test(row) is true. A row is a table of the columns: fields by name; for `column = selection` the time of the row in which one of that selection runs on its device: gaps:keep({ "op_ns", busy = kernels }, function(gap) return gap.busy > gap.op_ns end); for `column = { fields }` a number that only rows with equal values of these fields have in common. Rows come in order of time, gaps and the like stream by stream. Costs about 10 instructions a row and column, and what the test takes.
 --- (columns, test) -> selection
 ---@param columns any
 ---@param test any
@@ -262,12 +250,6 @@ function selection:keep(columns, test) end
 ---@param other any
 ---@return gh.Selection
 function selection:beside(other) end
-
---- The operations that come first in their step, up to a share of them: of what each of four micro-batches does, a quarter belongs to the first.
---- (share) -> selection
----@param share any
----@return gh.Selection
-function selection:first_of_steps(share) end
 
 --- The rows within whose time a row of the other lies, in the same process: the ranges in which the host waits, the steps with a page fault. Operations lie in the range or call that launched them, wherever they ran.
 --- (other) -> selection
@@ -308,12 +290,6 @@ function selection:sum(field) end
 ---@param field any
 ---@return any
 function selection:median(field) end
-
---- Whether a field grows from row to row. Cuts the selection into up to 32 pieces, in order of time, and compares their medians: `rising` is the share of changes that rise, `first` and `last` are medians. A half is chance; a value that resets now and then still mostly rises. If fewer than half of the medians differ from the one before, the share is relative to that half, so that a single change is no growth. nil with fewer than 32 rows.
---- (field) -> { rising, first, last } | nil
----@param field any
----@return any
-function selection:growth(field) end
 
 --- The time covered by at least one row, within the steps, summed over devices. In this and the next two, idle time counts as it is without the profiler.
 --- () -> ns
@@ -378,16 +354,10 @@ function selection:minus(other) end
 ---@return table
 function selection:group(field, most) end
 
---- What the host did for most of this idle time, if that takes at least the given share of it; the program's own range around that, or ""; and for how long.
---- (share) -> name, within, ns | nil
----@param share any
+--- What the profiler recorded about the launching thread during this idle time, in total_ns: the function `name` and the module in which most of its samples are (0 if too few to tell), how many, and the line with the most; with context switches traced (scheduled_ns), how long it waited in calls, for which thread mostly, was off the CPU outside of them, and while another recorded thread took it; and how long it waited for Python's lock, and who held it. nil if it sampled no stacks and traced neither context switches nor Python's lock.
+--- () -> { samples, name, in_name, module, in_module, line, total_ns, scheduled_ns, waited_ns, waker, held_off_ns, taken_ns, lock_ns, holder } | nil
 ---@return any
-function selection:doing(share) end
-
---- Sentences, each after a space, for the end of a message: what the profiler recorded about the launching thread during this idle time, if it sampled stacks or traced context switches or Python's lock. "" for reports without these.
---- () -> text
----@return any
-function selection:host() end
+function selection:thread_work() end
 
 --- The matrix products that these operations compute, if the range or operator that launched them has shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil if the shapes do not show it. odd: the extent in elements that is to blame.
 --- () -> list of { m, n, k, element_bytes, aligned, odd, count, sum_ns, rows }
@@ -410,11 +380,6 @@ function selection:empty_sm_ns(full) end
 --- () -> list of { name, count, sum_ns }
 ---@return table
 function selection:operators() end
-
---- The operators among these ranges that have recorded operand shapes (PyTorch's record_shapes), by name and shapes, the longest first. sizes[i] is the shape of operand i, {} for one that is not a tensor.
---- () -> list of { name, sizes, count, sum_ns }
----@return table
-function selection:shapes() end
 
 --- The n rows with the largest value, each as a table of the fields that it has (see Fields of rows), with `rows`, a selection of that row alone: trace:ops { launched_in = ranges:top(1)[1].rows }.
 --- (n, field = "duration_ns") -> list of rows
@@ -500,3 +465,50 @@ function selection:amid(other) end
 ---@deprecated use require "waits"
 ---@return table
 function selection:waits() end
+
+--- As the library.
+--- ({ min_bytes = 1 MiB }?) -> untouched, touched, gap_ns
+---@deprecated use require "residency"
+---@param arguments? any
+---@return any
+function trace:residency(arguments) end
+
+--- As the library.
+--- ({ min_bytes = 1 MiB }?) -> downloads, uploads
+---@deprecated use require "relayed"
+---@param arguments? any
+---@return any
+function trace:relayed(arguments) end
+
+--- As the library.
+--- (share) -> selection
+---@deprecated use require "first_of_steps"
+---@param share any
+---@return gh.Selection
+function selection:first_of_steps(share) end
+
+--- As the library.
+--- () -> list of { name, sizes, count, sum_ns }
+---@deprecated use require "shapes"
+---@return table
+function selection:shapes() end
+
+--- As the library.
+--- (share) -> name, within, ns | nil
+---@deprecated use require "doing"
+---@param share any
+---@return any
+function selection:doing(share) end
+
+--- As the library.
+--- (field) -> { rising, first, last } | nil
+---@deprecated use require "growth"
+---@param field any
+---@return any
+function selection:growth(field) end
+
+--- As the library.
+--- () -> text
+---@deprecated use require "host"
+---@return any
+function selection:host() end

@@ -4,7 +4,7 @@
 -- now and then still mostly rises. If fewer than half of the medians differ from the one before,
 -- the share is relative to that half, so that a single change is no growth.
 local constants = {
-  pieces = 32,
+  pieces = 32, -- so many that chance alone hardly makes most of them rise
   rows = 4, -- of a piece, at least
 }
 
