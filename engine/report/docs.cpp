@@ -95,7 +95,7 @@ std::string library_section(const std::string& name) {
 }
 
 // What the marks of these pages stand for.
-Marks listed(const std::vector<Rule>& rules) {
+Marks marks_of_pages(const std::vector<Rule>& rules) {
   Marks marks{{"deprecated", ""}};  // at times there is none
   const Analysis analysis(Trace(), Classes(), {});
   const Facts facts(analysis);
@@ -130,7 +130,7 @@ Marks listed(const std::vector<Rule>& rules) {
 
 std::vector<Page> documentation(const std::vector<Rule>& rules,
                                 const std::filesystem::path& fixtures) {
-  const Marks marks = listed(rules);
+  const Marks marks = marks_of_pages(rules);
   std::vector<Page> pages;
   for (const char* name : {"index.md", "facts.md", "writing-rules.md", "configuration.md",
                            "formats.md", "json-schemas.md"})
