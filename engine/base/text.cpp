@@ -78,7 +78,7 @@ std::string printable(std::string_view bytes) {
     const auto plain_end = std::find_if_not(at, bytes.end(), is_plain);
     out.append(at, plain_end);
     if (plain_end == bytes.end()) break;
-    const std::string_view rest(plain_end, bytes.end());
+    const std::string_view rest = bytes.substr(static_cast<std::size_t>(plain_end - bytes.begin()));
     const std::size_t n = utf8_length(rest);
     if (n == 0)
       out += "\uFFFD";
