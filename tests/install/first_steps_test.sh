@@ -31,4 +31,4 @@ if grep '^\[.*Building CXX' "$folder/said"; then echo "what was built has been b
 
 say "what asks for names of machines, where there are none"
 quietly online 'apt-get install -y --no-install-recommends python3'
-inside "cd '$checkout'; python3 -B tests/cli/serve_test.py build/release/gh-advise build/release/fixtures"
+online "cd '$checkout'; python3 -B tests/cli/serve_test.py build/release/gh-advise build/release/fixtures"
