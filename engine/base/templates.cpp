@@ -5,7 +5,7 @@
 namespace gh {
 
 std::string filled(std::string_view name, const Marks& marks) {
-  std::string_view left = embedded_file("templates/" + std::string(name));
+  std::string_view left = embedded_file("engine/templates/" + std::string(name));
   std::string text;
   for (std::size_t begin; (begin = left.find("{{")) != left.npos;) {
     const std::size_t end = left.find("}}", begin);

@@ -1,4 +1,4 @@
-// Texts of templates/, which the program fills in: pages, scripts, a new rule.
+// Texts of engine/templates/, which the program fills in: pages, scripts, a new rule.
 #pragma once
 #include <map>
 #include <string>
@@ -9,7 +9,8 @@ namespace gh {
 /// What stands for {{NAME}}, by name.
 using Marks = std::map<std::string, std::string, std::less<>>;
 
-/// A file of templates/, filled in. A mark that is not in `marks` is the path of an embedded file.
+/// A file of engine/templates/, filled in. A mark that is not in `marks` is the path of an embedded
+/// file.
 std::string filled(std::string_view name, const Marks& marks);
 
 }  // namespace gh

@@ -1,5 +1,5 @@
-// The pages of docs/ that the program writes: prose in templates/, and what the program itself goes
-// by.
+// The pages of docs/ that the program writes: prose in engine/templates/, and what the program
+// itself goes by.
 #include "report/docs.hpp"
 
 #include <fmt/format.h>
