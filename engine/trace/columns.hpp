@@ -7,7 +7,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -27,10 +26,21 @@ enum class Contents : std::uint8_t {
   joined           ///< a row of another kind, which only `Trace::seal` finds
 };
 
-/// For `column<is::time>`.
+/// The same as types, so that what a column contains is known when it is compiled.
 namespace is {
-using enum Contents;
-}
+template <Contents contents>
+using Constant = std::integral_constant<Contents, contents>;
+inline constexpr Constant<Contents::value> value;
+inline constexpr Constant<Contents::time> time;
+inline constexpr Constant<Contents::name> name;
+inline constexpr Constant<Contents::thread> thread;
+inline constexpr Constant<Contents::thread_or_none> thread_or_none;
+inline constexpr Constant<Contents::stream> stream;
+inline constexpr Constant<Contents::device> device;
+inline constexpr Constant<Contents::process> process;
+inline constexpr Constant<Contents::group_or_none> group_or_none;
+inline constexpr Constant<Contents::joined> joined;
+}  // namespace is
 
 template <class Events, class Value, Contents what, bool may_be_empty>
 struct Column {
@@ -40,36 +50,48 @@ struct Column {
   Value none;  ///< what a row has that has no value
 };
 
-/// Columns, for `columns` of their struct. A row that has no value has zeros.
-template <Contents contents, class Events, class... Values>
-constexpr auto column(std::vector<Values> Events::*... at) {
-  return std::tuple(Column<Events, Values, contents, false>{at, {}}...);
-}
+/// What `columns` of a kind of event declares them to; calls `visit(column)` for each. `columns` is
+/// a template and takes it as its argument, since every file of the program includes the
+/// declarations and only a few walk them: a file that does not has nothing to compile of them.
+template <class Visit>
+struct ColumnList {
+  Visit visit;
 
-/// A column with another value for rows that have none.
-template <Contents contents, class Events, class Value>
-constexpr auto column_or(std::vector<Value> Events::*at, std::type_identity_t<Value> none) {
-  return std::tuple(Column<Events, Value, contents, false>{at, none});
-}
-
-/// A column that is empty where no row has a value.
-template <Contents contents, class Events, class Value>
-constexpr auto optional_column(std::vector<Value> Events::*at,
-                               std::type_identity_t<Value> none = {}) {
-  return std::tuple(Column<Events, Value, contents, true>{at, none});
-}
+  /// Columns in which a row that has no value has zeros.
+  template <Contents contents, class Events, class... Values>
+  constexpr void operator()(is::Constant<contents>, std::vector<Values> Events::*... at) const {
+    (visit(Column<Events, Values, contents, false>{at, {}}), ...);
+  }
+  /// A column with another value for rows that have none.
+  template <Contents contents, class Events, class Value>
+  constexpr void with_none(is::Constant<contents>, std::vector<Value> Events::*at,
+                           std::type_identity_t<Value> none) const {
+    visit(Column<Events, Value, contents, false>{at, none});
+  }
+  /// A column that is empty where no row has a value.
+  template <Contents contents, class Events, class Value>
+  constexpr void optional(is::Constant<contents>, std::vector<Value> Events::*at,
+                          std::type_identity_t<Value> none = {}) const {
+    visit(Column<Events, Value, contents, true>{at, none});
+  }
+};
 
 /// Calls `visit(column, values, more...)` for every column of a kind of event, with its values in
 /// each of `events`.
 template <class Visit, class Events, class... More>
 void each_column(Visit visit, Events& events, More&... more) {
-  constexpr auto columns = std::remove_const_t<Events>::columns;
+  using Kind = std::remove_const_t<Events>;
+  constexpr std::size_t declared = [] {
+    std::size_t count = 0;
+    const auto add = [&count](auto) { ++count; };
+    Kind::columns(ColumnList<decltype(add)>{add});
+    return count;
+  }();
   // All vectors have the same size, and nothing else in such a struct is as large.
   constexpr std::size_t column_bytes = sizeof(std::vector<int>);
-  static_assert(std::tuple_size_v<decltype(columns)> == sizeof(Events) / column_bytes,
-                "`columns` must list every column");
+  static_assert(declared == sizeof(Events) / column_bytes, "`columns` must list every column");
   const auto one = [&](auto column) { visit(column, events.*(column.at), more.*(column.at)...); };
-  std::apply([&](auto... column) { (one(column), ...); }, columns);
+  Kind::columns(ColumnList<decltype(one)>{one});
 }
 
 /// Whether a row of its own exists in a column, rather than one that `Trace::seal` makes.

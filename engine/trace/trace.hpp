@@ -126,17 +126,23 @@ struct Ops {
     return shared_bytes.empty() ? 0 : shared_bytes[op];
   }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Ops::start, &Ops::end), column<is::stream>(&Ops::stream),
-      column<is::value>(&Ops::correlation, &Ops::kind, &Ops::copy), column<is::name>(&Ops::name),
-      optional_column<is::value>(&Ops::address),
-      column<is::value>(&Ops::bytes, &Ops::cause, &Ops::blocks, &Ops::threads, &Ops::in_graph),
-      column_or<is::value>(&Ops::source, MemoryKind::unknown),
-      column_or<is::value>(&Ops::target, MemoryKind::unknown),
-      optional_column<is::value>(&Ops::registers), optional_column<is::value>(&Ops::shared_bytes),
-      optional_column<is::value>(&Ops::blocks_x),
-      optional_column<is::value>(&Ops::occupancy, no_occupancy),
-      optional_column<is::group_or_none>(&Ops::group, no_group), column<is::joined>(&Ops::call));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Ops::start, &Ops::end);
+    list(is::stream, &Ops::stream);
+    list(is::value, &Ops::correlation, &Ops::kind, &Ops::copy);
+    list(is::name, &Ops::name);
+    list.optional(is::value, &Ops::address);
+    list(is::value, &Ops::bytes, &Ops::cause, &Ops::blocks, &Ops::threads, &Ops::in_graph);
+    list.with_none(is::value, &Ops::source, MemoryKind::unknown);
+    list.with_none(is::value, &Ops::target, MemoryKind::unknown);
+    list.optional(is::value, &Ops::registers);
+    list.optional(is::value, &Ops::shared_bytes);
+    list.optional(is::value, &Ops::blocks_x);
+    list.optional(is::value, &Ops::occupancy, no_occupancy);
+    list.optional(is::group_or_none, &Ops::group, no_group);
+    list(is::joined, &Ops::call);
+  }
 };
 
 /// CUDA runtime and driver calls of the host.
@@ -151,10 +157,14 @@ struct Calls {
   std::size_t size() const { return start.size(); }
   std::uint16_t result_of(Row call) const { return result.empty() ? 0 : result[call]; }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&Calls::start, &Calls::end),
-                     column<is::thread>(&Calls::thread), column<is::value>(&Calls::correlation),
-                     column<is::name>(&Calls::name), optional_column<is::value>(&Calls::result));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Calls::start, &Calls::end);
+    list(is::thread, &Calls::thread);
+    list(is::value, &Calls::correlation);
+    list(is::name, &Calls::name);
+    list.optional(is::value, &Calls::result);
+  }
 };
 
 /// Values of Ranges::nest for entries that are not the program's own ranges: library calls, and
@@ -173,9 +183,13 @@ struct Ranges {
   std::vector<std::uint8_t> nest;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Ranges::start, &Ranges::end), column<is::thread>(&Ranges::thread),
-      column<is::name>(&Ranges::name), column<is::value>(&Ranges::bytes, &Ranges::nest));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Ranges::start, &Ranges::end);
+    list(is::thread, &Ranges::thread);
+    list(is::name, &Ranges::name);
+    list(is::value, &Ranges::bytes, &Ranges::nest);
+  }
 };
 
 /// The program's Python functions and modules, if the profiler recorded stacks, without those of
@@ -186,9 +200,12 @@ struct Frames {
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&Frames::start, &Frames::end),
-                     column<is::thread>(&Frames::thread), column<is::name>(&Frames::name));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Frames::start, &Frames::end);
+    list(is::thread, &Frames::thread);
+    list(is::name, &Frames::name);
+  }
 };
 
 /// Links a backward operator to its forward operator, for the module and the line of it: backward
@@ -200,9 +217,13 @@ struct Forwards {
   std::vector<std::uint16_t> forward_thread;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Forwards::start), column<is::thread>(&Forwards::thread),
-      column<is::time>(&Forwards::forward_start), column<is::thread>(&Forwards::forward_thread));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Forwards::start);
+    list(is::thread, &Forwards::thread);
+    list(is::time, &Forwards::forward_start);
+    list(is::thread, &Forwards::forward_thread);
+  }
 };
 
 /// OS runtime calls in which a host thread blocked or did I/O (poll, read, pthread_cond_wait, ...).
@@ -212,9 +233,12 @@ struct OsCalls {
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&OsCalls::start, &OsCalls::end),
-                     column<is::thread>(&OsCalls::thread), column<is::name>(&OsCalls::name));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &OsCalls::start, &OsCalls::end);
+    list(is::thread, &OsCalls::thread);
+    list(is::name, &OsCalls::name);
+  }
 };
 
 /// Intervals in which a host thread was on a CPU, if context switches were traced. A thread's
@@ -225,9 +249,12 @@ struct CpuStretches {
   std::vector<std::uint16_t> cpu;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&CpuStretches::start, &CpuStretches::end),
-      column<is::thread>(&CpuStretches::thread), column<is::value>(&CpuStretches::cpu));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &CpuStretches::start, &CpuStretches::end);
+    list(is::thread, &CpuStretches::thread);
+    list(is::value, &CpuStretches::cpu);
+  }
 };
 
 /// Moments at which the profiler sampled what a host thread was doing: its native stack while it
@@ -241,10 +268,13 @@ struct HostSamples {
   std::vector<std::uint8_t> is_python;  ///< 1 for a Python stack, 0 for a native one
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&HostSamples::start), column<is::thread>(&HostSamples::thread),
-      column<is::name>(&HostSamples::line, &HostSamples::function, &HostSamples::module),
-      column<is::value>(&HostSamples::is_python));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &HostSamples::start);
+    list(is::thread, &HostSamples::thread);
+    list(is::name, &HostSamples::line, &HostSamples::function, &HostSamples::module);
+    list(is::value, &HostSamples::is_python);
+  }
 };
 
 /// Time in which a thread waited for Python's global interpreter lock (GIL) or held it.
@@ -255,10 +285,13 @@ struct PythonLock {
   std::vector<std::uint8_t> holds;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&PythonLock::start, &PythonLock::end),
-                     column<is::thread>(&PythonLock::thread), column<is::value>(&PythonLock::holds),
-                     column<is::name>(&PythonLock::name));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &PythonLock::start, &PythonLock::end);
+    list(is::thread, &PythonLock::thread);
+    list(is::value, &PythonLock::holds);
+    list(is::name, &PythonLock::name);
+  }
 };
 
 /// Synchronizations as the profiler wrote them. The recorded type is not reliable: classify by the
@@ -270,9 +303,13 @@ struct Syncs {
   std::vector<Row> call;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Syncs::start, &Syncs::end), column<is::stream>(&Syncs::stream),
-      column<is::value>(&Syncs::correlation), column<is::joined>(&Syncs::call));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Syncs::start, &Syncs::end);
+    list(is::stream, &Syncs::stream);
+    list(is::value, &Syncs::correlation);
+    list(is::joined, &Syncs::call);
+  }
 };
 
 /// GPU page faults of unified memory; `end` is when they had been handled.
@@ -282,9 +319,12 @@ struct GpuFaults {
   std::vector<std::uint16_t> device;  ///< index into Trace::devices
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&GpuFaults::start, &GpuFaults::end), column<is::device>(&GpuFaults::device),
-      column<is::value>(&GpuFaults::address, &GpuFaults::count));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &GpuFaults::start, &GpuFaults::end);
+    list(is::device, &GpuFaults::device);
+    list(is::value, &GpuFaults::address, &GpuFaults::count);
+  }
 };
 
 /// CPU page faults of unified memory, and the function that faulted.
@@ -294,9 +334,12 @@ struct CpuFaults {
   std::vector<NameId> function;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&CpuFaults::start), column<is::value>(&CpuFaults::address),
-                     column<is::name>(&CpuFaults::function));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &CpuFaults::start);
+    list(is::value, &CpuFaults::address);
+    list(is::name, &CpuFaults::function);
+  }
 };
 
 /// Device memory allocated (+) and freed (-). Rows at or before 0 are allocations from before the
@@ -309,9 +352,12 @@ struct MemoryUse {
   std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&MemoryUse::start), column<is::device>(&MemoryUse::device),
-      column<is::value>(&MemoryUse::kind, &MemoryUse::bytes, &MemoryUse::correlation));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &MemoryUse::start);
+    list(is::device, &MemoryUse::device);
+    list(is::value, &MemoryUse::kind, &MemoryUse::bytes, &MemoryUse::correlation);
+  }
 };
 
 /// Who hands out blocks of memory.
@@ -338,13 +384,15 @@ struct Allocations {
   std::vector<std::uint32_t> correlation;  ///< of the call, often before the recording; or 0
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Allocations::start), column<is::device>(&Allocations::device),
-      column<is::process>(&Allocations::process),
-      column<is::value>(&Allocations::correlation, &Allocations::address, &Allocations::bytes,
-                        &Allocations::in_use, &Allocations::reserved, &Allocations::pool,
-                        &Allocations::kind),
-      column_or<is::thread_or_none>(&Allocations::thread, no_index));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Allocations::start);
+    list(is::device, &Allocations::device);
+    list(is::process, &Allocations::process);
+    list(is::value, &Allocations::correlation, &Allocations::address, &Allocations::bytes,
+         &Allocations::in_use, &Allocations::reserved, &Allocations::pool, &Allocations::kind);
+    list.with_none(is::thread_or_none, &Allocations::thread, no_index);
+  }
 };
 
 /// Samples of GPU metrics.
@@ -357,9 +405,13 @@ struct Samples {
   std::vector<std::uint16_t> device;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns = std::tuple_cat(
-      column<is::time>(&Samples::start), column<is::device>(&Samples::device),
-      column<is::name>(&Samples::metric), column<is::value>(&Samples::value, &Samples::period));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Samples::start);
+    list(is::device, &Samples::device);
+    list(is::name, &Samples::metric);
+    list(is::value, &Samples::value, &Samples::period);
+  }
 };
 
 /// A monitor's mean over its whole file, if nothing shows which samples lie within the steps.

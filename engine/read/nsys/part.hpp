@@ -18,9 +18,12 @@ struct Switches {
   std::vector<std::uint8_t> in;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&Switches::start), column<is::thread>(&Switches::thread),
-                     column<is::value>(&Switches::cpu, &Switches::in));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &Switches::start);
+    list(is::thread, &Switches::thread);
+    list(is::value, &Switches::cpu, &Switches::in);
+  }
 };
 
 /// Samples of native stacks, and the frames of the stacks, each with its sample.
@@ -30,9 +33,12 @@ struct StackSamples {
   std::vector<std::uint16_t> thread;
   std::size_t size() const { return start.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::time>(&StackSamples::start), column<is::value>(&StackSamples::id),
-                     column<is::thread>(&StackSamples::thread));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::time, &StackSamples::start);
+    list(is::value, &StackSamples::id);
+    list(is::thread, &StackSamples::thread);
+  }
 };
 struct StackFrames {
   std::vector<std::int64_t> sample;
@@ -40,9 +46,11 @@ struct StackFrames {
   std::vector<NameId> symbol, module;
   std::size_t size() const { return sample.size(); }
 
-  static constexpr auto columns =
-      std::tuple_cat(column<is::value>(&StackFrames::sample, &StackFrames::depth),
-                     column<is::name>(&StackFrames::symbol, &StackFrames::module));
+  template <class List>
+  static constexpr void columns(List list) {
+    list(is::value, &StackFrames::sample, &StackFrames::depth);
+    list(is::name, &StackFrames::symbol, &StackFrames::module);
+  }
 };
 
 struct Part {
