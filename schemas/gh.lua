@@ -318,10 +318,10 @@ function selection:exposed_ns(other) end
 ---@return any
 function selection:own_ns() end
 
---- The rows that spend at least this fraction of their time with none of the other's running on the same device.
---- (other, fraction) -> selection
+--- The rows that spend at least this fraction of their time, half unless it is given, with none of the other's running on the same device.
+--- (other, fraction?) -> selection
 ---@param other any
----@param fraction any
+---@param fraction? any
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
 

@@ -242,6 +242,7 @@ TEST_CASE("binding: the exposed part of an operation is where nothing else ran")
       "local c, k = trace:ops { kind = 'copy' }, trace:ops { kind = 'kernel' } return "
       "c:exposed(k, ";
   CHECK(answer(trace, copies + "0.5):count()") == "2");
+  CHECK(answer(trace, copies + "nil):count()") == "2");  // a half
   CHECK(answer(trace, copies + "0.6):sum 'bytes'") == "2");
   CHECK(answer(trace, copies + "0):count()") == "2");
 }

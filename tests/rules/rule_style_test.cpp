@@ -48,11 +48,30 @@ class Numbers {
   }
   std::string next() const { return at_ + 1 < tokens_.size() ? tokens_[at_ + 1].text : ""; }
 
+  bool is_sign(std::size_t places, const char* signs) const {
+    const std::size_t at = at_ + places;
+    return at < tokens_.size() && !tokens_[at].quoted && tokens_[at].text.size() == 1 &&
+           std::string(signs).find(tokens_[at].text) != std::string::npos;
+  }
+  // 1 / 2, but not 1 - 1 / x.
+  bool is_calculated() const {
+    return is_sign(1, "+-*/%") && at_ + 2 < tokens_.size() && tokens_[at_ + 2].is_number() &&
+           (!is_sign(1, "+-") || !is_sign(3, "*/%^"));
+  }
+  // x > 1e6: whatever it counts, that is a limit. Nothing, one and several need no reason.
+  bool is_limit() const {
+    const bool follows =
+        before(1) == ">" || before(1) == "<" ||
+        (before(1) == "=" && std::string("<>=~").find(before(2)) != std::string::npos);
+    return tokens_[at_].text.size() > 1 && (follows || is_sign(1, "<>~"));
+  }
+
   bool is_allowed() const {
     const std::string& number = tokens_[at_].text;
-    if (of_arithmetic.contains(number)) return true;
     for (const Open& o : open_)
       if (o.sign == "{" && declared.contains(o.key)) return true;
+    if (is_calculated() || is_limit()) return false;
+    if (of_arithmetic.contains(number)) return true;
     if (before(2) == "warning_at") return true;
     if (number == "0.5" && before(1) == "+" && next() == ")") return true;            // rounds
     if (before(1) == "^") return number == "10" || number == "20" || number == "30";  // KiB to GiB
@@ -84,7 +103,12 @@ void each_source(Take take) {
 TEST_CASE("rule style: a number of a rule's code is an option, a factor or a constant") {
   CHECK(Numbers("local function f() if x > 0.3 then return end end").thresholds().size() == 1);
   CHECK(Numbers("return { evaluate = function() return 3 * x / 2 end }").thresholds().size() == 1);
-  CHECK(Numbers("return { options = { share = { default = 0.3 } } }").thresholds().empty());
+  CHECK(Numbers("return { options = { share = { default = 1 / 3 } } }").thresholds().empty());
+  for (const char* hidden : {"x > 1 / 2", "x * (1 + 2)", "x < 1e6", "x >= 1000", "100 < x"}) {
+    CAPTURE(hidden);
+    CHECK(Numbers("return " + std::string(hidden)).thresholds().size() == 1);
+  }
+  CHECK(Numbers("return x * (1 - 1 / y) > 0 and 2 * x > y or x == 1").thresholds().empty());
   CHECK(Numbers("rows:evidence { most = 5 } name:short(28) math.floor(x + 0.5)")
             .thresholds()
             .empty());
