@@ -51,10 +51,7 @@ Severity severity_of(const Claim& claim, double fraction, bool doubted) {
   if (claim.team_severity) return *claim.team_severity;
   if (doubted) return Severity::note;
   if (claim.severity) return *claim.severity;
-  return std::min(fraction >= error_at           ? Severity::error
-                  : fraction >= claim.warning_at ? Severity::warning
-                                                 : Severity::note,
-                  claim.at_most);
+  return std::min(severity_at(fraction, claim.warning_at), claim.at_most);
 }
 
 }  // namespace

@@ -18,8 +18,14 @@ namespace gh {
 
 enum class Severity : std::uint8_t { note, warning, error };
 const char* name_of(Severity);
-/// Findings that save this share of the step or more are errors.
-inline constexpr double error_at = 0.20;
+/// The share of a step from which what a fix saves is an error, and that from which it is a warning
+/// unless a rule says otherwise.
+inline constexpr double error_at = 0.20, warning_at = 0.05;
+/// By the share of the step that a fix saves.
+constexpr Severity severity_at(double share, double warns_from = warning_at) {
+  if (share >= error_at) return Severity::error;
+  return share >= warns_from ? Severity::warning : Severity::note;
+}
 /// note, warning or error; otherwise throws Error that starts with `where`.
 Severity parse_severity(const std::string& name, const std::string& where);
 
