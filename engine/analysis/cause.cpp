@@ -25,11 +25,13 @@ constexpr std::array<Named, 5> other_causes{{
     {"copy_exposed", Cause::Of::copy, "exposed copy", Limit::link},
 }};
 
-const Named* other_named(std::string_view name) {
+template <class Wanted>
+const Named* other_with(Wanted Named::*member, const Wanted& wanted) {
   const auto it = std::find_if(other_causes.begin(), other_causes.end(),
-                               [&](const Named& n) { return n.name == name; });
+                               [&](const Named& n) { return n.*member == wanted; });
   return it == other_causes.end() ? nullptr : &*it;
 }
+const Named* other_named(std::string_view name) { return other_with(&Named::name, name); }
 
 // "" for those whose name says it.
 std::string_view label_of(IdleCause c) {
@@ -74,6 +76,10 @@ Cause::Cause(std::string_view name) {
   }
 }
 
+std::string cause_name(Cause::Of kind) {
+  const Named* other = other_with(&Named::of, kind);
+  return other ? std::string(other->name) : "";
+}
 std::string cause_name(IdleCause c) { return std::string(of_idle) + name_of(c); }
 std::string cause_name(std::string_view kernel_class) {
   return std::string(of_kernels).append(kernel_class);

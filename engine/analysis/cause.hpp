@@ -41,6 +41,7 @@ struct Cause {
 };
 
 /// Names in the account: "idle.sync", "compute.gemm_half".
+std::string cause_name(Cause::Of kind);  ///< of neither kernels nor idle time
 std::string cause_name(IdleCause c);
 std::string cause_name(std::string_view kernel_class);
 Limit limit_of(const Cause& cause);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/embedded.hpp"
+#include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 #include "support/lua_tokens.hpp"
 #include "support/support.hpp"
@@ -140,6 +141,49 @@ TEST_CASE(
       CHECK(option.doc.size() > 10);
       if (option.range) CHECK(option.range->source.size() > 10);
     }
+}
+
+// A misspelled cause would select nothing.
+TEST_CASE("rule style: the causes that rules name exist") {
+  std::vector<std::string> known{""}, accounts;
+  for (std::size_t c = 0; c < idle_causes; ++c)
+    known.emplace_back(name_of(static_cast<IdleCause>(c)));
+  for (const auto c : {MigrationCause::prefetch, MigrationCause::fault, MigrationCause::speculative,
+                       MigrationCause::eviction, MigrationCause::access_counter})
+    known.emplace_back(name_of(c));
+  const Analysis none(trace_from_text("return { ops = { { 0, 10, kernel = 'k' } } }"), Classes(),
+                      {});
+  for (const std::string& cause : none.account.causes) accounts.push_back("account." + cause + "_");
+  // The text, or its beginning up to a '*', begins one of these.
+  const auto begins = [](std::string text, const std::vector<std::string>& all) {
+    const bool whole = text.empty() || text.back() != '*';
+    if (!whole) text.pop_back();
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
+      return whole ? one == text : one.starts_with(text);
+    });
+  };
+  std::size_t named = 0;
+  each_source([&](const std::string& path, const std::string& source) {
+    const std::vector<LuaToken> tokens = lua_tokens(source);
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      INFO(path, ":", tokens[i].line);
+      if (tokens[i].quoted && tokens[i].text.starts_with("account.") &&
+          tokens[i].text != "account.idle.") {
+        ++named;
+        CHECK(std::any_of(accounts.begin(), accounts.end(),
+                          [&](const std::string& a) { return tokens[i].text.starts_with(a); }));
+      }
+      if (tokens[i].quoted || tokens[i].text != "cause" || !tokens[i + 1].is_sign("=")) continue;
+      const bool list = tokens[i + 2].is_sign("{");
+      for (std::size_t at = i + 2 + list; at < tokens.size() && tokens[at].quoted; at += 2) {
+        ++named;
+        CAPTURE(tokens[at].text);
+        CHECK(begins(tokens[at].text, known));
+        if (!list) break;
+      }
+    }
+  });
+  CHECK(named > 40);
 }
 
 // A misspelled condition would hold never, or always.
