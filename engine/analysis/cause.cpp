@@ -88,9 +88,25 @@ std::string cause_name(std::string_view kernel_class) {
 Limit limit_of(const Cause& cause) {
   if (cause.of == Cause::Of::kernels) return traits_of(cause.kernels).limit;
   if (cause.of == Cause::Of::idle) return limit_of(cause.idle);
-  const auto other = std::find_if(other_causes.begin(), other_causes.end(),
-                                  [&](const Named& n) { return n.of == cause.of; });
-  return other == other_causes.end() ? Limit::host : other->limit;
+  const Named* other = other_with(&Named::of, cause.of);
+  return other ? other->limit : Limit::host;
+}
+
+const char* name_of(Owner owner) {
+  static constexpr std::array<const char*, static_cast<std::size_t>(Owner::count)> names{
+      "gpu", "link", "ranks", "host"};
+  return names[static_cast<std::size_t>(owner)];
+}
+
+Owner owner_of(const Cause& cause) {
+  switch (limit_of(cause)) {
+    case Limit::network: return Owner::ranks;
+    case Limit::link:
+    case Limit::unified_memory: return Owner::link;
+    case Limit::host:
+    case Limit::launching: return Owner::host;
+    default: return Owner::gpu;
+  }
 }
 
 std::string cause_label(std::string_view name) {

@@ -60,6 +60,17 @@ const Rule in_short_steps =
 
 }  // namespace
 
+TEST_CASE("standing: the time that a fix saves belongs to the GPU or to the host") {
+  const Evaluated e({gone, rule_with("waits", "{ unblock = trace:calls() }"),
+                     rule_with("launches", "{ graph = trace:ops() }"),
+                     rule_with("pauses", "{ pause = trace:idle() }"), rule_with("unknown", "")});
+  CHECK(e["gone"].owner == Owner::gpu);
+  CHECK(e["waits"].owner == Owner::host);
+  CHECK(e["launches"].owner == Owner::host);
+  CHECK(e["pauses"].owner == Owner::host);
+  CHECK(!e["unknown"].owner);
+}
+
 TEST_CASE(
     "standing: what a better fix removes is not saved twice, and the prediction for the fix alone "
     "stays") {
