@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "rules/estimate.hpp"
 #include "rules/literal_trace.hpp"
@@ -11,6 +12,12 @@
 #include "whatif/touched.hpp"
 
 using namespace gh;
+
+// Each stage sees the values of the one before and cannot change them.
+static_assert(std::is_same_v<decltype(&estimate_of), Estimate (*)(const Said&, const Analysis&,
+                                                                  const StepTime&, const Replay*)>);
+static_assert(std::is_same_v<decltype(Placed::finding), const Estimated*>);
+static_assert(std::is_same_v<decltype(&standing_alone), Standing (*)(const Estimated&)>);
 
 namespace {
 
