@@ -42,7 +42,7 @@ function trace:calls(filter) end
 ---@return gh.Selection
 function trace:ranges(filter) end
 
---- OS-runtime calls during the steps. Fields: name, thread.
+--- OS-runtime calls during the steps. Fields: name, thread. The filter `does` knows what they do to their thread (schemas/calls.toml).
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection
@@ -186,7 +186,7 @@ function trace:devices_in_turn() end
 ---@return table
 function trace:stream_turns() end
 
---- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase (of ranges) and does (of OS calls: wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write) a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
 --- (filter) -> selection
 ---@param filter any
 ---@return gh.Selection
@@ -318,10 +318,10 @@ function selection:exposed_ns(other) end
 ---@return any
 function selection:own_ns() end
 
---- The rows that spend at least this fraction of their time with none of the other's running on the same device.
---- (other, fraction) -> selection
+--- The rows that spend at least this fraction of their time, half unless it is given, with none of the other's running on the same device.
+--- (other, fraction?) -> selection
 ---@param other any
----@param fraction any
+---@param fraction? any
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
 

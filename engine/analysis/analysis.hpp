@@ -6,8 +6,8 @@
 //   ranks.hpp     joins the ranks of one job into one trace with one clock
 //   steps.hpp     where a device's steps begin and end: steps_from_ranges.cpp, else
 //                 steps_from_launches.cpp, which chooses among the repetitions in the launches:
-//                 launch_sequence.hpp, turns.hpp, periods.hpp, inner_repeat.hpp; unit_names.hpp
-//                 names them
+//                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
+//                 unit_names.hpp names them
 //   crews.hpp     which host threads launch work together
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp

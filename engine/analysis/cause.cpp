@@ -25,11 +25,13 @@ constexpr std::array<Named, 5> other_causes{{
     {"copy_exposed", Cause::Of::copy, "exposed copy", Limit::link},
 }};
 
-const Named* other_named(std::string_view name) {
+template <class Wanted>
+const Named* other_with(Wanted Named::*member, const Wanted& wanted) {
   const auto it = std::find_if(other_causes.begin(), other_causes.end(),
-                               [&](const Named& n) { return n.name == name; });
+                               [&](const Named& n) { return n.*member == wanted; });
   return it == other_causes.end() ? nullptr : &*it;
 }
+const Named* other_named(std::string_view name) { return other_with(&Named::name, name); }
 
 // "" for those whose name says it.
 std::string_view label_of(IdleCause c) {
@@ -74,6 +76,10 @@ Cause::Cause(std::string_view name) {
   }
 }
 
+std::string cause_name(Cause::Of kind) {
+  const Named* other = other_with(&Named::of, kind);
+  return other ? std::string(other->name) : "";
+}
 std::string cause_name(IdleCause c) { return std::string(of_idle) + name_of(c); }
 std::string cause_name(std::string_view kernel_class) {
   return std::string(of_kernels).append(kernel_class);
@@ -82,9 +88,25 @@ std::string cause_name(std::string_view kernel_class) {
 Limit limit_of(const Cause& cause) {
   if (cause.of == Cause::Of::kernels) return traits_of(cause.kernels).limit;
   if (cause.of == Cause::Of::idle) return limit_of(cause.idle);
-  const auto other = std::find_if(other_causes.begin(), other_causes.end(),
-                                  [&](const Named& n) { return n.of == cause.of; });
-  return other == other_causes.end() ? Limit::host : other->limit;
+  const Named* other = other_with(&Named::of, cause.of);
+  return other ? other->limit : Limit::host;
+}
+
+const char* name_of(Owner owner) {
+  static constexpr std::array<const char*, static_cast<std::size_t>(Owner::count)> names{
+      "gpu", "link", "ranks", "host"};
+  return names[static_cast<std::size_t>(owner)];
+}
+
+Owner owner_of(const Cause& cause) {
+  switch (limit_of(cause)) {
+    case Limit::network: return Owner::ranks;
+    case Limit::link:
+    case Limit::unified_memory: return Owner::link;
+    case Limit::host:
+    case Limit::launching: return Owner::host;
+    default: return Owner::gpu;
+  }
 }
 
 std::string cause_label(std::string_view name) {

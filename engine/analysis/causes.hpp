@@ -20,17 +20,19 @@ class Causes {
   Causes(const Trace& trace, const Classes& classes, const NameClasses& names)
       : trace_(trace), kernel_classes_(names.kernel) {
     const std::vector<std::string>& known = classes.kernel_classes();
-    all_.push_back("um_stall");
+    all_.push_back(cause_name(Cause::Of::um_stall));
     // The first class, collectives, is not compute.
     static_assert(KernelClass::collective == KernelClass{0});
     for (std::size_t c = 1; c < known.size(); ++c) all_.push_back(cause_name(known[c]));
-    graph_ = all_.size();
-    device_copy_ = graph_ + 1;
-    communication_ = graph_ + 2;
-    link_copy_ = graph_ + 3;
-    first_idle_ = graph_ + 4;
-    all_.insert(all_.end(),
-                {"compute.graph", "compute.device_copy", "communication_exposed", "copy_exposed"});
+    const auto add = [&](Cause::Of kind) {
+      all_.push_back(cause_name(kind));
+      return all_.size() - 1;
+    };
+    graph_ = add(Cause::Of::graph);
+    device_copy_ = add(Cause::Of::device_copy);
+    communication_ = add(Cause::Of::communication);
+    link_copy_ = add(Cause::Of::copy);
+    first_idle_ = all_.size();
     for (std::size_t c = 0; c < idle_causes; ++c)
       all_.push_back(cause_name(static_cast<IdleCause>(c)));
   }

@@ -24,7 +24,7 @@ constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluatio
                                  "garbage_collection"};
 
 constexpr std::array os_call_keys{"wait",      "sleep", "wait_thread", "wait_lock",
-                                  "poll_lock", "wake",  "read",        "write"};
+                                  "poll_lock", "wake",  "read",        "write"};  // by OsCallDoes
 constexpr std::array form_keys{"backward_function", "backward_thread", "module_class",
                                "module_begins",     "module_ends",     "module_backward"};
 
@@ -52,6 +52,8 @@ auto patterns_of(std::string_view where, bool of_user) {
 }  // namespace
 
 const char* name_of(CallClass c) { return call_class_names[static_cast<std::size_t>(c)]; }
+
+const char* name_of(OsCallDoes d) { return os_call_keys[static_cast<std::size_t>(d)]; }
 
 const char* name_of(Phase p) { return phase_names[static_cast<std::size_t>(p)]; }
 

@@ -56,6 +56,7 @@ enum class OsCallDoes : std::uint8_t {
   write,
   count
 };
+const char* name_of(OsCallDoes);
 
 /// What a framework means by the name of a range or a thread (schemas/ranges.toml).
 enum class Form : std::uint8_t {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/turns.hpp"
+#include "analysis/launch_turns.hpp"
 
 namespace gh {
 namespace {

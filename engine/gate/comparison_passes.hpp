@@ -101,7 +101,7 @@ const RuleOutcome* outcome_of(const std::vector<Capture>& captures, const std::s
 std::vector<BudgetResult> judge_budgets(const Sides& sides, const Difference& step,
                                         const StepTrend& trend, const Exceptions& exceptions);
 
-// ---- verdict.cpp
+// ---- outcome.cpp
 
 /// Decides from all of the above whether the change passes: reasons, notes, verdict and headline.
 void decide(Comparison& comparison, const Sides& sides, const StepTrend& trend);

@@ -7,7 +7,7 @@
 //   comparison.hpp  Captures of before and of now -> Comparison, with the verdict
 //
 // compare() in comparison.cpp reads in the order in which things happen; comparison_passes.hpp
-// lists its passes. Whether a merge passes is decided at the end, by decide() in verdict.cpp.
+// lists its passes. Whether a merge passes is decided at the end, by decide() in outcome.cpp.
 #pragma once
 #include "gate/baseline.hpp"
 #include "gate/capture.hpp"

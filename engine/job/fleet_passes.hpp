@@ -21,9 +21,6 @@ inline constexpr const char* late_rule = "rank-straggler";
 /// The subject of its finding if no rank is always the late one.
 inline constexpr const char* ranks_in_turn = "ranks in turn";
 
-/// Shares of the job's step from which a finding is an error or a warning, as for a report.
-inline constexpr double fleet_error_at = 0.20, fleet_warning_at = 0.05;
-
 /// The median, or the lower of the two middle values; 0 if there are none.
 double middle_of(std::vector<double> values);
 

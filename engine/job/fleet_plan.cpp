@@ -78,11 +78,6 @@ bool is_untold(const FleetFinding& f, const Fleet& fleet) {
 
 // ---- what each fix is worth on its own
 
-Severity severity_at(double recoverable_fraction) {
-  if (recoverable_fraction >= fleet_error_at) return Severity::error;
-  return recoverable_fraction >= fleet_warning_at ? Severity::warning : Severity::note;
-}
-
 Severity severity_for_job(const FleetFinding& f, const Fleet& fleet) {
   if (is_untold(f, fleet)) return Severity::note;
   const Severity by_worth = severity_at(f.finding.recoverable_fraction);

@@ -255,13 +255,13 @@ void add_late_finding(const Rule* late, Fleet& fleet) {
       fleet.ranks.begin(), fleet.ranks.end(), [](const FleetRank& r) { return r.group >= 0; }));
   if (!fleet.stragglers.empty()) {
     tell_stragglers(fleet, f);
-  } else if (fleet.waited_ns >= fleet_warning_at * fleet.step_ns) {
+  } else if (fleet.waited_ns >= warning_at * fleet.step_ns) {
     tell_ranks_in_turn(fleet, f);
   } else {
     return;
   }
-  f.finding.metrics = {{"waiting for the last rank", fleet.waited_ns / fleet.step_ns,
-                        Unit::fraction, fleet_warning_at}};
+  f.finding.metrics = {
+      {"waiting for the last rank", fleet.waited_ns / fleet.step_ns, Unit::fraction, warning_at}};
   f.finding.fingerprint = fingerprint(f.finding);
   fleet.findings.push_back(std::move(f));
 }

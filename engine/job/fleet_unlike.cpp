@@ -119,7 +119,7 @@ void add_unlike(const FleetMembers& members, Fleet& fleet) {
       fleet.unit.many + " recorded",
       [&](std::size_t m) { return std::to_string(fleet.ranks[m].steps); }, fleet);
 
-  const Distance of_step{.least = fleet_warning_at * fleet.step_ns};
+  const Distance of_step{.least = warning_at * fleet.step_ns};
   for (std::size_t c = 0; c < fleet.causes.size(); ++c) {
     if (Cause(fleet.causes[c]) == Cause::Of::communication)
       continue;  // it mirrors which ranks are late

@@ -9,39 +9,44 @@ namespace {
 
 struct Look {
   const char* name;
-  const char* label;
-  bool is_cause = false;  // `label` is the id of the only cause that is drawn so
+  std::string label;
 };
 
-// In the order of Activity.
-constexpr std::array<Look, activity_count> looks{{
-    {"products", "matrix products"},
-    {"attention", "fused attention"},
-    {"kernels", "other GPU work"},
-    {"communication", "communication_exposed", true},
-    {"copy", "copy_exposed", true},
-    {"stall", "um_stall", true},
-    {"idle-input", "idle.input", true},
-    {"idle-sync", "idle.sync", true},
-    {"idle-launch", "idle: launch"},
-    {"idle-other", "idle: other"},
-    {"step", "step"},
-    {"range", "range"},
-    {"call", "CUDA call"},
-    {"call-launch", "CUDA call that launches"},
-    {"call-sync", "CUDA call that waits"},
-    {"call-allocation", "CUDA call that allocates"},
-    {"os-call", "operating-system call"},
-    {"fault", "page fault"},
-}};
+// Of the only cause that is drawn so.
+template <class Kind>
+std::string of_cause(Kind kind) {
+  return cause_label(cause_name(kind));
+}
+
+const Look& look_of(Activity a) {
+  // In the order of Activity.
+  static const std::array<Look, activity_count> looks{{
+      {"products", "matrix products"},
+      {"attention", "fused attention"},
+      {"kernels", "other GPU work"},
+      {"communication", of_cause(Cause::Of::communication)},
+      {"copy", of_cause(Cause::Of::copy)},
+      {"stall", of_cause(Cause::Of::um_stall)},
+      {"idle-input", of_cause(IdleCause::input)},
+      {"idle-sync", of_cause(IdleCause::sync)},
+      {"idle-launch", "idle: launch"},
+      {"idle-other", "idle: other"},
+      {"step", "step"},
+      {"range", "range"},
+      {"call", "CUDA call"},
+      {"call-launch", "CUDA call that launches"},
+      {"call-sync", "CUDA call that waits"},
+      {"call-allocation", "CUDA call that allocates"},
+      {"os-call", "operating-system call"},
+      {"fault", "page fault"},
+  }};
+  return looks[static_cast<std::size_t>(a)];
+}
 
 }  // namespace
 
-const char* name_of(Activity a) { return looks[static_cast<std::size_t>(a)].name; }
-std::string label_of(Activity a) {
-  const Look& look = looks[static_cast<std::size_t>(a)];
-  return look.is_cause ? cause_label(look.label) : look.label;
-}
+const char* name_of(Activity a) { return look_of(a).name; }
+std::string label_of(Activity a) { return look_of(a).label; }
 
 Activity activity_of(const Cause& cause) {
   switch (cause.of) {

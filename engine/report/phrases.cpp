@@ -179,7 +179,7 @@ std::string privacy_text(const Analysis& a) {
 }
 
 std::string class_label(const std::string& kernel_class) {
-  return cause_label("compute." + kernel_class).substr(std::string_view("compute: ").size());
+  return cause_label(cause_name(kernel_class)).substr(std::string_view("compute: ").size());
 }
 
 std::string path_title(const UnitWords& unit) { return fmt::format("What {} waits for", unit.a); }

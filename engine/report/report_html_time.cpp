@@ -171,9 +171,9 @@ std::string devices_section(const ReportPage& page) {
     for (const CauseTime& c : times[d])
       if (Cause(c.cause).is_idle()) idle_ns += c.ns;
     const std::string label = row_label(a, d);
-    std::vector<Cell> cells{page.cut(label, 200), Cell::time(means_ns[d]),
-                            Cell::share(1 - idle_ns / all_ns),
-                            Cell::time(time_of(times[d], "communication_exposed") / steps)};
+    std::vector<Cell> cells{
+        page.cut(label, 200), Cell::time(means_ns[d]), Cell::share(1 - idle_ns / all_ns),
+        Cell::time(time_of(times[d], cause_name(Cause::Of::communication)) / steps)};
     if (any_waits)
       cells.push_back(
           Cell::time(page.report.step.of(Cause::Of::communication) * waited_ns[d] / steps));

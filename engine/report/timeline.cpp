@@ -341,8 +341,8 @@ class ViewMaker {
   // Rows are the causes of idle time here, and what is exposed after them.
   static constexpr std::size_t communication_row = 100, copies_row = 101;
   static std::string lost_name(std::size_t row) {
-    if (row == communication_row) return cause_label("communication_exposed");
-    if (row == copies_row) return cause_label("copy_exposed");
+    if (row == communication_row) return cause_label(cause_name(Cause::Of::communication));
+    if (row == copies_row) return cause_label(cause_name(Cause::Of::copy));
     return cause_label(cause_name(static_cast<IdleCause>(row)));
   }
   void add_lost_time() {

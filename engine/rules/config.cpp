@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.hpp"
+#include "base/schema_table.hpp"
 #include "rules/config_file.hpp"
 
 namespace gh {
@@ -42,14 +43,14 @@ const char* wanted(std::string_view type) {
   return "a list";
 }
 
-// The keys of a table ("" for the file itself): name and type.
-std::vector<std::pair<std::string, std::string_view>> keys_of(std::string_view table) {
-  std::vector<std::pair<std::string, std::string_view>> keys;
+// The keys of a table ("" for the file itself), by their names in it.
+std::vector<std::pair<std::string, const ConfigKey*>> keys_of(std::string_view table) {
+  std::vector<std::pair<std::string, const ConfigKey*>> keys;
   for (const ConfigKey& k : config_keys()) {
-    const std::string_view name = k.name;
-    const std::size_t dot = name.find('.');
-    const std::string_view prefix = dot == name.npos ? "" : name.substr(0, dot);
-    if (prefix == table) keys.emplace_back(dot == name.npos ? name : name.substr(dot + 1), k.type);
+    const std::size_t dot = k.name.find('.');
+    const bool is_top = dot == k.name.npos;
+    if ((is_top ? "" : k.name.substr(0, dot)) == table)
+      keys.emplace_back(is_top ? k.name : k.name.substr(dot + 1), &k);
   }
   return keys;
 }
@@ -66,9 +67,9 @@ void check_keys(const toml::table& table, const std::string& path, std::string_v
       throw Error(fmt::format("{}: unknown key '{}'{}", at(path, key.source()),
                               printable(key.str()), did_you_mean(key.str(), names)));
     }
-    if (!has_type(value, it->second))
-      throw Error(
-          fmt::format("{}: '{}' must be {}", at(path, value), key.str(), wanted(it->second)));
+    const std::string& type = it->second->type;
+    if (!has_type(value, type))
+      throw Error(fmt::format("{}: '{}' must be {}", at(path, value), key.str(), wanted(type)));
   }
 }
 
@@ -86,7 +87,7 @@ std::vector<std::string> strings(const toml::table& table, std::string_view key,
   return out;
 }
 
-std::optional<Severity> severity_at(const toml::table& table, std::string_view key,
+std::optional<Severity> severity_in(const toml::table& table, std::string_view key,
                                     const std::string& path) {
   const auto name = table[key].value<std::string>();
   if (!name) return std::nullopt;
@@ -105,10 +106,12 @@ std::optional<double> share(const toml::table& table, std::string_view key,
 
 using CheckEntry = void (*)(const toml::table& entry, const std::string& path);
 
-// The tables [[name]], each checked: the needed keys have to be there.
+// The tables [[name]], each checked: the required keys have to be there.
 std::vector<const toml::table*> tables(const toml::table& file, std::string_view name,
-                                       const std::vector<std::string_view>& needed,
                                        const std::string& path, CheckEntry check = nullptr) {
+  std::vector<std::string> needed;
+  for (const auto& [key, described] : keys_of(name))
+    if (described->required) needed.push_back(key);
   std::vector<const toml::table*> entries;
   const toml::array* list = file[name].as_array();
   if (!list) return entries;
@@ -117,7 +120,7 @@ std::vector<const toml::table*> tables(const toml::table& file, std::string_view
     if (!entry) throw Error(fmt::format("{}: write each as a table [[{}]]", at(path, item), name));
     check_keys(*entry, path, name);
     if (!std::all_of(needed.begin(), needed.end(),
-                     [&](std::string_view key) { return entry->contains(key); }))
+                     [&](const std::string& key) { return entry->contains(key); }))
       throw Error(
           fmt::format("{}: [[{}]] needs '{}'", at(path, item), name, fmt::join(needed, "' and '")));
     if (check) check(*entry, path);
@@ -161,7 +164,7 @@ void read_gate(const toml::table& file, const std::string& path, GateSettings& g
   const toml::table* table = file["gate"].as_table();
   if (!table) return;
   check_keys(*table, path, "gate");
-  gate.fail_on = severity_at(*table, "fail_on", path);
+  gate.fail_on = severity_in(*table, "fail_on", path);
   gate.min_effect = share(*table, "min_effect", path).value_or(gate.min_effect);
   gate.alpha = share(*table, "alpha", path).value_or(gate.alpha);
   gate.noise_floor = share(*table, "noise_floor", path).value_or(gate.noise_floor);
@@ -189,7 +192,7 @@ Budget budget_of(const toml::table& entry, const std::string& path) {
   if (!b.max && !b.min && !b.max_increase && !b.max_decrease)
     throw Error(
         fmt::format("{}: a budget needs max, min, max_increase or max_decrease", at(path, entry)));
-  b.severity = severity_at(entry, "severity", path).value_or(b.severity);
+  b.severity = severity_in(entry, "severity", path).value_or(b.severity);
   return b;
 }
 
@@ -279,6 +282,20 @@ toml::table parsed(const std::string& text, const std::filesystem::path& path) {
 
 }  // namespace
 
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = [] {
+    std::vector<ConfigKey> all;
+    const toml::table described = schema_table("schemas/configuration.toml");
+    for (const toml::node& node : *described["key"].as_array()) {
+      const toml::table& key = *node.as_table();
+      const auto text = [&](const char* of) { return key[of].value_or(std::string()); };
+      all.push_back({text("name"), text("type"), text("doc"), key["required"].value_or(false)});
+    }
+    return all;
+  }();
+  return keys;
+}
+
 Config::Config() : table_(std::make_unique<toml::table>()) {}
 Config::~Config() = default;
 Config::Config(Config&&) noexcept = default;
@@ -295,13 +312,13 @@ Config::Config(const std::string& text, const std::filesystem::path& path)
     rule_directories.push_back(path.parent_path() / directory);
   select = strings(file, "select", shown_path_);
   ignore = strings(file, "ignore", shown_path_);
-  fail_on = severity_at(file, "fail_on", shown_path_);
+  fail_on = severity_in(file, "fail_on", shown_path_);
 
-  tables(file, "kernel_class", {"class", "match"}, shown_path_, check_kernel_class);
-  tables(file, "gpu", {"name", "match"}, shown_path_, check_patterns);
-  const auto suppressed = tables(file, "suppress", {"rule", "reason"}, shown_path_);
-  const auto exceptions = tables(file, "accept", {"rule", "reason"}, shown_path_);
-  const auto budgets = tables(file, "budget", {"fact"}, shown_path_);
+  tables(file, "kernel_class", shown_path_, check_kernel_class);
+  tables(file, "gpu", shown_path_, check_patterns);
+  const auto suppressed = tables(file, "suppress", shown_path_);
+  const auto exceptions = tables(file, "accept", shown_path_);
+  const auto budgets = tables(file, "budget", shown_path_);
   check_ranges(file, shown_path_);
   read_gate(file, shown_path_, gate);
   for (const toml::table* entry : budgets) gate.budgets.push_back(budget_of(*entry, shown_path_));

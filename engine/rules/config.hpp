@@ -19,13 +19,14 @@ class table;
 
 namespace gh {
 
-/// A key of the configuration, for the documentation.
+/// A key of the configuration.
 struct ConfigKey {
-  const char* name;  ///< "ignore", "suppress.reason"
-  const char* type;  ///< "list of strings"
-  const char* doc;
+  std::string name;  ///< "ignore", "suppress.reason"
+  std::string type;  ///< "list of strings"
+  std::string doc;
+  bool required = false;  ///< in each of its tables
 };
-/// All keys. Any other key is rejected.
+/// All keys (schemas/configuration.toml). Any other key is rejected.
 const std::vector<ConfigKey>& config_keys();
 
 /// A limit that a team sets for a fact.

@@ -1,9 +1,11 @@
 #include "rules/estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <variant>
 
+#include "analysis/causes.hpp"
 #include "whatif/replay.hpp"
 
 namespace gh {
@@ -45,16 +47,37 @@ double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
+// Whose time a fix saves: that of most of what its changes name. Operations that only follow each
+// other more closely, calls and pauses are the host's.
+std::optional<Owner> owner_of(const Changes& changes, const Analysis& analysis) {
+  const Trace& t = analysis.trace;
+  const Causes causes(t, analysis.classes, analysis.names);
+  std::array<Ns, static_cast<std::size_t>(Owner::count)> ns{};
+  const auto add = [&](Owner owner, Ns length) { ns[static_cast<std::size_t>(owner)] += length; };
+  const auto add_call = [&](Row call) {
+    add(Owner::host, t.calls.end[call] - t.calls.start[call]);
+  };
+  for (const Change& change : changes) {
+    for (const Row op : ops_of(change))
+      if (traits_of(change).shortens_operations)
+        add(gh::owner_of(analysis.account.kinds[causes.of(op)]), t.span_of(op).length());
+      else if (t.ops.call[op] != no_row)
+        add_call(t.ops.call[op]);
+    for (const Row call : calls_of(change)) add_call(call);
+    for (const HostSpan& host : host_of(change)) add(Owner::host, host.span.length());
+  }
+  const auto most = std::max_element(ns.begin(), ns.end());
+  if (*most == 0) return std::nullopt;
+  return static_cast<Owner>(most - ns.begin());
+}
+
 // From the savings, unless the rule or the configuration sets it. What may not exist at all is a
 // note.
 Severity severity_of(const Claim& claim, double fraction, bool doubted) {
   if (claim.team_severity) return *claim.team_severity;
   if (doubted) return Severity::note;
   if (claim.severity) return *claim.severity;
-  return std::min(fraction >= error_at           ? Severity::error
-                  : fraction >= claim.warning_at ? Severity::warning
-                                                 : Severity::note,
-                  claim.at_most);
+  return std::min(severity_at(fraction, claim.warning_at), claim.at_most);
 }
 
 }  // namespace
@@ -72,6 +95,7 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
   e.alone_ns = std::llround(claim.share * static_cast<double>(step.ns));
   e.alone_fraction = claim.share;
   e.about = claim.about;
+  e.owner = owner_of(f.changes, analysis);
   if (replay && !f.changes.empty() && replay->reason().empty()) {
     e.step_ns = replay->step_ns({});
     e.replayed = predicted(*replay, f.changes, claim.uncertain);

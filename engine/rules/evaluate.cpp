@@ -289,7 +289,8 @@ Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const 
   report.replay = std::move(replay);
   report =
       timed("masked", [&] { return with_masked(std::move(report), rules, settings, accepted); });
-  timed("layers", [&] { name_layers(report.findings, analysis); });
+  report.findings =
+      timed("layers", [&] { return with_layers(std::move(report.findings), analysis); });
   return report;
 }
 

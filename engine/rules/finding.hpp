@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/cause.hpp"
 #include "analysis/facts.hpp"
 #include "base/text.hpp"
 #include "rules/suppression.hpp"
@@ -18,8 +19,14 @@ namespace gh {
 
 enum class Severity : std::uint8_t { note, warning, error };
 const char* name_of(Severity);
-/// Findings that save this share of the step or more are errors.
-inline constexpr double error_at = 0.20;
+/// The share of a step from which what a fix saves is an error, and that from which it is a warning
+/// unless a rule says otherwise.
+inline constexpr double error_at = 0.20, warning_at = 0.05;
+/// By the share of the step that a fix saves.
+constexpr Severity severity_at(double share, double warns_from = warning_at) {
+  if (share >= error_at) return Severity::error;
+  return share >= warns_from ? Severity::warning : Severity::note;
+}
 /// note, warning or error; otherwise throws Error that starts with `where`.
 Severity parse_severity(const std::string& name, const std::string& where);
 
@@ -99,6 +106,7 @@ struct Estimate {
   Ns step_ns = 0;                      ///< the step to which times and shares refer
   Ns alone_ns = 0;                     ///< what this fix saves: at most, or about
   double alone_fraction = 0;           ///< of the step, 0 to 1
+  std::optional<Owner> owner;          ///< whose time that is; nothing if no change says it
   bool about = false;                  ///< that may be exceeded; otherwise it is an upper limit
   std::optional<Ns> explained_ns;      ///< the lost time that the message names
   std::optional<Prediction> replayed;  ///< the step after this fix: expected, least and most

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "analysis/structure/structure.hpp"
 
@@ -35,13 +36,14 @@ class FindingLayers {
 
   bool any() const { return layers_.any(); }
 
-  void name(Finding& f) const {
+  Finding with_its(Finding f) const {
     std::map<LayerId, Ns> ns;
     for (const Change& change : f.changes) add_change(ns, change);
     // Evidence is a sample: it does not tell where all of it is.
     for (Evidence& e : f.evidence)
       if (const Row op = first_op_in(e); op != no_row) e.layer = path_of(layer_of(op));
     if (!is_whole_program(f.changes)) f.layers = concerned(ns);
+    return f;
   }
 
  private:
@@ -159,11 +161,13 @@ class FindingLayers {
 
 }  // namespace
 
-void name_layers(std::vector<Finding>& findings, const Analysis& analysis) {
-  if (findings.empty() || analysis.total_ns() == 0) return;
+std::vector<Finding> with_layers(std::vector<Finding> findings, const Analysis& analysis) {
+  if (findings.empty() || analysis.total_ns() == 0) return findings;
   const FindingLayers layers(analysis);
-  if (!layers.any()) return;
-  for (Finding& f : findings) layers.name(f);
+  if (!layers.any()) return findings;
+  std::vector<Finding> named;
+  for (Finding& f : findings) named.push_back(layers.with_its(std::move(f)));
+  return named;
 }
 
 }  // namespace gh

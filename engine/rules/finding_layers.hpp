@@ -7,9 +7,9 @@
 
 namespace gh {
 
-/// Sets `layers` of findings from the operations and calls that their changes name, and `layer` of
-/// their evidence. A finding about work of the whole program has no layers, nor has one without
-/// changes: its evidence is only a sample.
-void name_layers(std::vector<Finding>& findings, const Analysis& analysis);
+/// The findings with `layers`, from the operations and calls that their changes name, and with
+/// `layer` of their evidence. A finding about work of the whole program has no layers, nor has one
+/// without changes: its evidence is only a sample.
+std::vector<Finding> with_layers(std::vector<Finding> findings, const Analysis& analysis);
 
 }  // namespace gh

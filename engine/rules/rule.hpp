@@ -37,11 +37,11 @@ struct Rule {
   std::map<std::string, std::string> messages;   ///< templates: "{idle:lost} of {each_step}"
   std::map<std::string, std::string> headlines;  ///< by message, templates of a finding's title
   std::string what, why, fix, wrong;             ///< its documentation
-  double warning_at = 0.05;  ///< recoverable fraction of the step from which a finding is a warning
-  bool after_others = false;  ///< asked last, and told what the others found
-  std::string path;           ///< shown in errors
-  std::string source;         ///< the Lua text
-  LuaCode code;               ///< what it compiles to
+  double warning_at = gh::warning_at;  ///< the share of the step from which a finding is a warning
+  bool after_others = false;           ///< asked last, and told what the others found
+  std::string path;                    ///< shown in errors
+  std::string source;                  ///< the Lua text
+  LuaCode code;                        ///< what it compiles to
 };
 
 /// How the configuration changes a rule.

@@ -53,7 +53,8 @@ Standing standing_beside(const Placed& placed, std::span<const Placed> better,
       f.step_ns > 0 ? static_cast<double>(s.recoverable_ns) / static_cast<double>(f.step_ns) : 0;
   s.after = std::move(after);
   // No longer an error, but still a warning: it may be the fix that can be made.
-  if (!f.claim.severity && !f.claim.team_severity && s.recoverable_fraction < error_at)
+  if (!f.claim.severity && !f.claim.team_severity &&
+      severity_at(s.recoverable_fraction) < Severity::error)
     s.severity = std::min(f.severity_alone, Severity::warning);
   return s;
 }

@@ -245,7 +245,7 @@ return {
       end
     end
     -- Which process group most of it is in, if the report says so.
-    local group = rows and rows:exposed(compute, 1 / 2):group("group", 1)[1]
+    local group = rows and rows:exposed(compute):group("group", 1)[1]
     local among = ""
     if group and group.key ~= "" then
       local ranks = group.rows:median "ranks"
@@ -299,7 +299,7 @@ return {
         recoverable_ns = bubble and factors.won.by * sending or sending,
         change = not bubble and {
           {
-            scale = comm:exposed(compute, 1 / 2),
+            scale = comm:exposed(compute),
             by = 1 - factors.won.by,
             least = 1 - factors.won.most,
             most = 1 - factors.won.least,
@@ -321,7 +321,7 @@ return {
           },
         },
         evidence = comm
-          :exposed(compute, 1 / 2)
+          :exposed(compute)
           :evidence { most = 5, note = "mostly alone on its GPU" },
         seen = {
           [deepep and "deepep" or kind and kind.name or "another kind"] = true,

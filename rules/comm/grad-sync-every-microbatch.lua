@@ -111,7 +111,7 @@ return {
       or 0
     gone[#gone + 1] = held > 0
         and {
-          scale = products:minus(products:exposed(found.early, 1 / 2)),
+          scale = products:minus(products:exposed(found.early)),
           by = 1 - held,
           least = 1 - 2 * held,
           most = 1,

@@ -288,7 +288,7 @@ return {
     if excess < options.explains * wait then what = nil end
     -- What the host does in idle time that no cause explains.
     local doing = what == "unknown"
-      and require "doing"(trace, trace:idle { cause = "unknown", device = worst.device }, 1 / 2)
+      and require "doing"(trace, trace:idle { cause = "unknown", device = worst.device })
     if doing and (doing == "" or #doing > constants.letters) then doing = nil end
     local sleeps = doing and (doing:glob "*sleep" or doing:glob "sleep*")
     local because = doing

@@ -1,5 +1,6 @@
 local constants = {
   steps = 20, -- in which the clock below its highest is counted
+  most_mhz = 1000000, -- no GPU comes near: a larger number is in Hz
 }
 
 return {
@@ -111,7 +112,7 @@ return {
     if busy == nil then return nil, none, how end
     local slow = busy_below(1 - options.drop)
     -- Some reports have the clock in Hz, whatever the metric's name says.
-    local mhz = clock.most > 1e6 and 1e6 or 1
+    local mhz = clock.most > constants.most_mhz and 1e6 or 1
     local function mega(value) return string.format("%.0f", value) end
     if busy == 0 then return {} end
     -- What the GPU draws against its limit, if a monitor sampled both within the steps.

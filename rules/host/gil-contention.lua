@@ -71,7 +71,7 @@ return {
       end
       return nil, "neither Python's lock nor context switches were recorded", record_with
     end
-    local doing = require "doing"(trace, pauses, 1 / 2)
+    local doing = require "doing"(trace, pauses)
     known = (trace:fact "host.python_lock_fraction" or 0) > 0
     local once = trace:fact "steps.found" == 0 and not pauses:throughout()
     return {

@@ -133,8 +133,8 @@ return {
 
     local doing, within, most = require "doing"(trace, pauses, options.named)
     -- On steps that fixes leave, a wait may look like work: gpu-idle has the waits.
-    for _, wait in ipairs { "pthread_cond*", "futex*", "sem_*", "*poll*", "*nanosleep" } do
-      if doing and doing:glob(wait) then return {} end
+    if doing and trace:os_calls { name = doing, does = { "wait", "sleep" } }:count() > 0 then
+      return {}
     end
     local copies = trace:read_backs()
     local after = pauses:where { after = copies }

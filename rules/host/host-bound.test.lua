@@ -232,6 +232,11 @@ return {
     expect = "clean",
   },
   {
+    name = "leaves a thread that waits for another to end to gpu-idle",
+    trace = steps(4000, { os_calls = { { 2100, 5900, "pthread_join" } } }),
+    expect = "clean",
+  },
+  {
     name = "leaves an operator that is slow to launch to gpu-idle",
     trace = steps(
       4000,

@@ -123,7 +123,9 @@ return {
     -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer
     -- launches they would not.
     local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
-    local in_turns = waits and doing:glob "pthread_cond*" and launching >= 2 * idle
+    local in_turns = waits
+      and launching >= 2 * idle
+      and trace:os_calls { name = doing, does = "wait_thread" }:count() > 0
     -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler
     -- names it.
     local others = trace:fact "device.count" - 1

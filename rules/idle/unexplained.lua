@@ -308,7 +308,7 @@ return {
     for _, part in ipairs(exposed) do
       if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
         local rows = part.rows(trace)
-        local shown = rows:exposed(kernels:minus(rows), 1 / 2)
+        local shown = rows:exposed(kernels:minus(rows))
         local time = rows:exposed_ns(kernels:minus(rows))
         add(
           part.subject,

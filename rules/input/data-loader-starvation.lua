@@ -1,21 +1,3 @@
--- Operating-system calls in which a thread waits for another thread or process.
-local waiting = {
-  "poll",
-  "ppoll",
-  "select",
-  "epoll_wait*",
-  "sem_wait",
-  "sem_timedwait",
-  "sem_clockwait",
-  "pthread_cond_wait",
-  "pthread_cond_timedwait",
-  "pthread_cond_clockwait",
-  "futex*",
-  "recv*",
-  "pthread_join",
-}
--- Calls in which it reads files.
-local reading = { "read*", "pread*", "open*", "fread*", "*file access*" }
 return {
   id = "data-loader-starvation",
   category = "input",
@@ -196,7 +178,7 @@ return {
     local step = trace:total_ns() / trace:fact "steps.count"
     local idle_a_step = idle / trace:fact "steps.count"
     local threads = waits:group("thread")
-    local waited = trace:os_calls { thread = threads[1].key, name = waiting }:overlap_ns(waits)
+    local waited = trace:os_calls { thread = threads[1].key, does = "wait" }:overlap_ns(waits)
     local workers = waited > idle / 2
       or trace:threads "pt_data_*" > 0
       or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
@@ -220,7 +202,7 @@ return {
       and trace:ranges():count() == 0
       and 2 * guessed:where { min_ns = options.collection_ns }:union_ns() > idle
       and waited <= idle / 2
-      and trace:os_calls { thread = threads[1].key, name = reading }:overlap_ns(waits) == 0
+      and trace:os_calls { thread = threads[1].key, does = "read" }:overlap_ns(waits) == 0
 
     -- How much faster the workers have to be; or how many it takes if there are none.
     local little = share < options.share

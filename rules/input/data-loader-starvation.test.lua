@@ -110,6 +110,14 @@ return {
     expect = { { severity = "error", message = "*waits for its loader workers*" } },
   },
   {
+    name = "does not take the end of a thread for a batch of workers",
+    trace = steps {
+      ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" } },
+      os_calls = { { 200, 5900, "pthread_join" } },
+    },
+    expect = { { severity = "error", message = main } },
+  },
+  {
     name = "knows workers by their threads",
     trace = steps {
       ranges = { { 0, 9000, "step {n}" }, { 100, 6000, "dataloader" } },

@@ -122,8 +122,7 @@ return {
       return silent
     end
     local pauses = trace:idle { cause = "unknown", min_ns = options.pause_ns }
-    pauses =
-      pauses:exposed(trace:ranges { phase = { "loader", "checkpoint", "evaluation" } }, 1 / 2)
+    pauses = pauses:exposed(trace:ranges { phase = { "loader", "checkpoint", "evaluation" } })
     if pauses:count() == 0 then
       -- A silent pause before an upload was taken for loading; without ranges it may also be a
       -- collection.

@@ -186,7 +186,7 @@ return {
     local dry = own(trace:idle { cause = "sync", name = names })
     -- What releases a pool's memory to the system belongs to alloc-churn.
     if trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 then
-      dry = dry:exposed(trace:os_calls { name = "ioctl" }, 1 / 2)
+      dry = dry:exposed(trace:os_calls { name = "ioctl" })
     end
     if dry:count() == 0 then return {} end
     -- What followed a wait, but no more than the wait took.

@@ -151,7 +151,7 @@ return {
     local trims = trace:idle { cause = "sync" }
     local driver = trace:os_calls { name = "ioctl" }
     trims = trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0
-        and trims:minus(trims:exposed(driver, 1 / 2))
+        and trims:minus(trims:exposed(driver))
       or trims:minus(trims)
     local trimming = trims:union_ns()
     local idle = waits:plus(trims):union_ns()

@@ -204,7 +204,7 @@ return {
       :idle { after = copies }
       :plus(trace:idle { before = copies })
       :where { cause = { "sync", "dependency", "launch*", "unknown" } }
-    local exposed_copies, shown = copies:exposed_ns(compute), copies:exposed(compute, 1 / 2)
+    local exposed_copies, shown = copies:exposed_ns(compute), copies:exposed(compute)
     -- A pipeline has to be filled before the first kernel and emptied after the last: without
     -- steps, only what is exposed all through
     -- the recording keeps the GPU waiting.

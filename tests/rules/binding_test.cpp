@@ -181,6 +181,22 @@ TEST_CASE("binding: shapes are those recorded with operators, the longest first"
   CHECK(answer(trace, "return #trace:ops():shapes()") == "0");
 }
 
+TEST_CASE("binding: what OS calls do is asked of the table") {
+  const std::string trace = five_steps(
+      "{ 10, 900, kernel = 'k' } }, os_calls = { { 20, 30, "
+      "'poll' }, { 40, 50, 'pthread_join' }, { 60, 70, 'pread64' }");
+  const auto count = [&](const std::string& does) {
+    return answer(trace, "return trace:os_calls { does = " + does + " }:count()");
+  };
+  CHECK(count("'wait'") == "5");
+  CHECK(count("{ 'wait', 'sleep' }") == "10");
+  CHECK(count("'read'") == "5");
+  CHECK(count("'wake'") == "0");
+  CHECK(answer(trace, "return trace:calls { does = 'wait' }:count()") == "0");
+  CHECK(answer(trace, "return select(2, pcall(trace.os_calls, trace, { does = 'sleeps' }))")
+            .find("did you mean 'sleep'") != std::string::npos);
+}
+
 TEST_CASE("binding: phases are recognized by ranges") {
   const std::string trace = five_steps(
       "{ 10, 900, kernel = 'k' }",
@@ -226,6 +242,7 @@ TEST_CASE("binding: the exposed part of an operation is where nothing else ran")
       "local c, k = trace:ops { kind = 'copy' }, trace:ops { kind = 'kernel' } return "
       "c:exposed(k, ";
   CHECK(answer(trace, copies + "0.5):count()") == "2");
+  CHECK(answer(trace, copies + "nil):count()") == "2");  // a half
   CHECK(answer(trace, copies + "0.6):sum 'bytes'") == "2");
   CHECK(answer(trace, copies + "0):count()") == "2");
 }

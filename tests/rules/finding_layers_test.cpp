@@ -43,7 +43,7 @@ class Blocks {
 
   Finding named(Finding f) const {
     std::vector<Finding> findings{std::move(f)};
-    gh::name_layers(findings, analysis_);
+    findings = gh::with_layers(std::move(findings), analysis_);
     return findings.front();
   }
   Finding changes(gh::Change change) const {
@@ -154,7 +154,7 @@ TEST_CASE("finding layers: one about most of the work, which lies in one layer, 
   Finding f;
   f.changes.push_back(gh::change::Scale{all, {}});
   std::vector<Finding> findings{f};
-  gh::name_layers(findings, a);
+  findings = gh::with_layers(std::move(findings), a);
   CHECK(findings[0].layers.empty());
 }
 
@@ -226,13 +226,13 @@ TEST_CASE("finding layers: where nothing names layers, findings name none") {
   Finding f;
   f.changes.push_back(gh::change::Remove{{0}});
   std::vector<Finding> findings{f};
-  gh::name_layers(findings, a);
+  findings = gh::with_layers(std::move(findings), a);
   CHECK(findings[0].layers.empty());
   findings.clear();
-  gh::name_layers(findings, a);
+  findings = gh::with_layers(std::move(findings), a);
   const gh::Analysis nothing = support::analysed("return {}");
   findings.emplace_back();
-  gh::name_layers(findings, nothing);
+  findings = gh::with_layers(std::move(findings), nothing);
   CHECK(findings[0].layers.empty());
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/embedded.hpp"
+#include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 #include "support/lua_tokens.hpp"
 #include "support/support.hpp"
@@ -48,11 +49,30 @@ class Numbers {
   }
   std::string next() const { return at_ + 1 < tokens_.size() ? tokens_[at_ + 1].text : ""; }
 
+  bool is_sign(std::size_t places, const char* signs) const {
+    const std::size_t at = at_ + places;
+    return at < tokens_.size() && !tokens_[at].quoted && tokens_[at].text.size() == 1 &&
+           std::string(signs).find(tokens_[at].text) != std::string::npos;
+  }
+  // 1 / 2, but not 1 - 1 / x.
+  bool is_calculated() const {
+    return is_sign(1, "+-*/%") && at_ + 2 < tokens_.size() && tokens_[at_ + 2].is_number() &&
+           (!is_sign(1, "+-") || !is_sign(3, "*/%^"));
+  }
+  // x > 1e6: whatever it counts, that is a limit. Nothing, one and several need no reason.
+  bool is_limit() const {
+    const bool follows =
+        before(1) == ">" || before(1) == "<" ||
+        (before(1) == "=" && std::string("<>=~").find(before(2)) != std::string::npos);
+    return tokens_[at_].text.size() > 1 && (follows || is_sign(1, "<>~"));
+  }
+
   bool is_allowed() const {
     const std::string& number = tokens_[at_].text;
-    if (of_arithmetic.contains(number)) return true;
     for (const Open& o : open_)
       if (o.sign == "{" && declared.contains(o.key)) return true;
+    if (is_calculated() || is_limit()) return false;
+    if (of_arithmetic.contains(number)) return true;
     if (before(2) == "warning_at") return true;
     if (number == "0.5" && before(1) == "+" && next() == ")") return true;            // rounds
     if (before(1) == "^") return number == "10" || number == "20" || number == "30";  // KiB to GiB
@@ -84,7 +104,12 @@ void each_source(Take take) {
 TEST_CASE("rule style: a number of a rule's code is an option, a factor or a constant") {
   CHECK(Numbers("local function f() if x > 0.3 then return end end").thresholds().size() == 1);
   CHECK(Numbers("return { evaluate = function() return 3 * x / 2 end }").thresholds().size() == 1);
-  CHECK(Numbers("return { options = { share = { default = 0.3 } } }").thresholds().empty());
+  CHECK(Numbers("return { options = { share = { default = 1 / 3 } } }").thresholds().empty());
+  for (const char* hidden : {"x > 1 / 2", "x * (1 + 2)", "x < 1e6", "x >= 1000", "100 < x"}) {
+    CAPTURE(hidden);
+    CHECK(Numbers("return " + std::string(hidden)).thresholds().size() == 1);
+  }
+  CHECK(Numbers("return x * (1 - 1 / y) > 0 and 2 * x > y or x == 1").thresholds().empty());
   CHECK(Numbers("rows:evidence { most = 5 } name:short(28) math.floor(x + 0.5)")
             .thresholds()
             .empty());
@@ -116,6 +141,49 @@ TEST_CASE(
       CHECK(option.doc.size() > 10);
       if (option.range) CHECK(option.range->source.size() > 10);
     }
+}
+
+// A misspelled cause would select nothing.
+TEST_CASE("rule style: the causes that rules name exist") {
+  std::vector<std::string> known{""}, accounts;
+  for (std::size_t c = 0; c < idle_causes; ++c)
+    known.emplace_back(name_of(static_cast<IdleCause>(c)));
+  for (const auto c : {MigrationCause::prefetch, MigrationCause::fault, MigrationCause::speculative,
+                       MigrationCause::eviction, MigrationCause::access_counter})
+    known.emplace_back(name_of(c));
+  const Analysis none(trace_from_text("return { ops = { { 0, 10, kernel = 'k' } } }"), Classes(),
+                      {});
+  for (const std::string& cause : none.account.causes) accounts.push_back("account." + cause + "_");
+  // The text, or its beginning up to a '*', begins one of these.
+  const auto begins = [](std::string text, const std::vector<std::string>& all) {
+    const bool whole = text.empty() || text.back() != '*';
+    if (!whole) text.pop_back();
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
+      return whole ? one == text : one.starts_with(text);
+    });
+  };
+  std::size_t named = 0;
+  each_source([&](const std::string& path, const std::string& source) {
+    const std::vector<LuaToken> tokens = lua_tokens(source);
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      INFO(path, ":", tokens[i].line);
+      if (tokens[i].quoted && tokens[i].text.starts_with("account.") &&
+          tokens[i].text != "account.idle.") {
+        ++named;
+        CHECK(std::any_of(accounts.begin(), accounts.end(),
+                          [&](const std::string& a) { return tokens[i].text.starts_with(a); }));
+      }
+      if (tokens[i].quoted || tokens[i].text != "cause" || !tokens[i + 1].is_sign("=")) continue;
+      const bool list = tokens[i + 2].is_sign("{");
+      for (std::size_t at = i + 2 + list; at < tokens.size() && tokens[at].quoted; at += 2) {
+        ++named;
+        CAPTURE(tokens[at].text);
+        CHECK(begins(tokens[at].text, known));
+        if (!list) break;
+      }
+    }
+  });
+  CHECK(named > 40);
 }
 
 // A misspelled condition would hold never, or always.

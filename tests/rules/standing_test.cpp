@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "rules/estimate.hpp"
 #include "rules/literal_trace.hpp"
@@ -11,6 +12,12 @@
 #include "whatif/touched.hpp"
 
 using namespace gh;
+
+// Each stage sees the values of the one before and cannot change them.
+static_assert(std::is_same_v<decltype(&estimate_of), Estimate (*)(const Said&, const Analysis&,
+                                                                  const StepTime&, const Replay*)>);
+static_assert(std::is_same_v<decltype(Placed::finding), const Estimated*>);
+static_assert(std::is_same_v<decltype(&standing_alone), Standing (*)(const Estimated&)>);
 
 namespace {
 
@@ -59,6 +66,17 @@ const Rule in_short_steps =
               ", evidence = small:evidence { most = 1 }", "trace:fact 'step.mean_ns' > 600000");
 
 }  // namespace
+
+TEST_CASE("standing: the time that a fix saves belongs to the GPU or to the host") {
+  const Evaluated e({gone, rule_with("waits", "{ unblock = trace:calls() }"),
+                     rule_with("launches", "{ graph = trace:ops() }"),
+                     rule_with("pauses", "{ pause = trace:idle() }"), rule_with("unknown", "")});
+  CHECK(e["gone"].owner == Owner::gpu);
+  CHECK(e["waits"].owner == Owner::host);
+  CHECK(e["launches"].owner == Owner::host);
+  CHECK(e["pauses"].owner == Owner::host);
+  CHECK(!e["unknown"].owner);
+}
 
 TEST_CASE(
     "standing: what a better fix removes is not saved twice, and the prediction for the fix alone "

@@ -96,23 +96,36 @@ void device(const Given& g, Filter& filter) {
   });
 }
 
-void phase(const Given& g, Filter& filter) {
+// The enumerators that a rule names, as bits.
+template <class Enum>
+std::uint8_t bits_of(const Given& g, const char* what) {
   const std::vector<std::string> wanted = globs(g).list;
   std::vector<std::string> names;
   std::uint8_t bits = 0;
-  for (std::size_t p = 0; p < static_cast<std::size_t>(Phase::count); ++p) {
-    names.emplace_back(name_of(static_cast<Phase>(p)));
+  for (std::size_t e = 0; e < static_cast<std::size_t>(Enum::count); ++e) {
+    names.emplace_back(name_of(static_cast<Enum>(e)));
     if (std::find(wanted.begin(), wanted.end(), names.back()) != wanted.end()) {
-      bits |= static_cast<std::uint8_t>(1 << p);
+      bits |= static_cast<std::uint8_t>(1 << e);
     }
   }
   for (const std::string& w : wanted) {
     if (std::find(names.begin(), names.end(), w) != names.end()) continue;
-    throw Error(fmt::format("there is no phase '{}'{}", printable(w), did_you_mean(w, names)));
+    throw Error(fmt::format("there is no {} '{}'{}", what, printable(w), did_you_mean(w, names)));
   }
-  filter.test([bits](const Context& c, const Rows&, Row r) {
+  return bits;
+}
+
+void phase(const Given& g, Filter& filter) {
+  filter.test([bits = bits_of<Phase>(g, "phase")](const Context& c, const Rows&, Row r) {
     return (c.analysis.names.phases[c.trace().ranges.name[r]] & bits) != 0;
   });
+}
+
+void does(const Given& g, Filter& filter) {
+  filter.test(
+      [bits = bits_of<OsCallDoes>(g, "OS call that does")](const Context& c, const Rows&, Row r) {
+        return (c.analysis.names.os_call[c.trace().os_calls.name[r]] & bits) != 0;
+      });
 }
 
 // --- Booleans
@@ -249,6 +262,7 @@ constexpr FilterKey filter_keys[] = {
     {"memory", all_kinds, either_memory},
     {"device", all_kinds, device},
     {"phase", only(Kind::ranges), phase},
+    {"does", only(Kind::os_calls), does},
     {"min_ns", all_kinds, at_least<length_ns>},
     {"max_ns", all_kinds, at_most<length_ns>},
     {"min_bytes", all_kinds, at_least<value<Field::bytes>>},

@@ -58,7 +58,7 @@ int exposed_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows& 
 }
 
 int exposed(lua_State* lua, const Context& c, const Rows& asked, const Rows& other) {
-  const double least_fraction = luaL_checknumber(lua, 3);
+  const double least_fraction = luaL_optnumber(lua, 3, 0.5);
   const TimeSets own = time_of(c, asked);
   const TimeSets others = asked.rows.empty() ? own : time_of(c, other, &own);
   const auto exposed_enough = [&](Row r) {

@@ -1,4 +1,4 @@
-#include "analysis/turns.hpp"
+#include "analysis/launch_turns.hpp"
 
 #include <algorithm>
 #include <map>
