@@ -199,6 +199,15 @@ Span Analysis::analysed_window() const {
   return all.value_or(Span{});
 }
 
+std::vector<std::uint8_t> Analysis::analysed_threads() const {
+  std::vector<std::uint8_t> analysed(trace.threads.size());
+  for (std::size_t t = 0; t < analysed.size(); ++t)
+    analysed[t] = std::any_of(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
+      return d.process == trace.threads[t].process;
+    });
+  return analysed;
+}
+
 std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {
   std::vector<Row> rows;
   each_op_in_steps(device, [&](Row op) { rows.push_back(op); });

@@ -13,7 +13,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "analysis/crews.hpp"
 #include "analysis/structure/repeated_layers.hpp"
 #include "analysis/structure/structure.hpp"
 #include "base/text.hpp"
@@ -154,8 +153,8 @@ class LayerFinder {
       : out_(out),
         a_(a),
         t_(a.trace),
-        is_operator_(operators_of(t_)),
-        callers_(callers_of(t_, Crews(t_), is_operator_)),
+        is_operator_(a.structure().operators()),
+        callers_(a.structure().callers()),
         longest_ns_(a.has_steps()
                         ? static_cast<Ns>(most_steps * static_cast<double>(a.recorded_step_ns()))
                         : open_end),
@@ -681,8 +680,8 @@ class LayerFinder {
   ProgramLayers& out_;
   const Analysis& a_;
   const Trace& t_;
-  const std::vector<std::uint8_t> is_operator_;  // by name
-  const std::vector<std::uint16_t> callers_;     // by thread
+  const std::vector<std::uint8_t>& is_operator_;  // by name
+  const std::vector<std::uint16_t>& callers_;     // by thread
   const Ns longest_ns_;
   std::vector<bool> is_autograd_;        // by thread
   std::vector<std::string> described_;   // how the steps were found

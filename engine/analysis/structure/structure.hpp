@@ -8,6 +8,9 @@
 //
 // Analysis holds it (Analysis::structure). Each part is made when it is first asked for.
 #pragma once
+#include <cstdint>
+#include <vector>
+
 #include "analysis/structure/host_work.hpp"
 #include "analysis/structure/nesting.hpp"
 #include "analysis/structure/program_layers.hpp"
@@ -23,12 +26,18 @@ class Structure {
 
   const Nesting& ranges() const;
   const Nesting& frames() const;
+  /// By name: operators_of the trace.
+  const std::vector<std::uint8_t>& operators() const;
+  /// By thread: callers_of the trace.
+  const std::vector<std::uint16_t>& callers() const;
   const ProgramLayers& layers() const;
   const HostWork& host_work() const;
 
  private:
   const Analysis& analysis_;
   Lazy<Nesting> ranges_, frames_;
+  Lazy<std::vector<std::uint8_t>> operators_;
+  Lazy<std::vector<std::uint16_t>> callers_;
   Lazy<ProgramLayers> layers_;
   Lazy<HostWork> host_work_;
 };
