@@ -173,10 +173,8 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
       take(op, d, 0);
       continue;
     }
-    const auto in =
-        std::partition_point(steps.begin(), steps.end(),
-                             [&](const Step& s) { return s.span.end < t.ops.end[op]; }) -
-        steps.begin() - static_cast<std::ptrdiff_t>(first);
+    const auto in = static_cast<std::ptrdiff_t>(a.devices[d].step_at(t.ops.end[op] - 1)) -
+                    static_cast<std::ptrdiff_t>(first);
     if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||
         t.ops.end[op] <= steps[first + static_cast<std::size_t>(in)].span.start)
       continue;
