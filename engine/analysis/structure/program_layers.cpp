@@ -165,7 +165,7 @@ class LayerFinder {
         by_backward_(in_order(t_.forwards.start)),
         by_forward_(in_order(t_.forwards.forward_start)),
         arrow_origin_(t_.forwards.size()) {
-    out_.is_operator_.resize(t_.names.size());
+    out_.tells_operator_.resize(t_.names.size());
     out_.layers_.emplace_back();
     out_.operators_.emplace_back();
     out_.origins_.emplace_back();
@@ -259,7 +259,7 @@ class LayerFinder {
       place = static_cast<std::uint32_t>(meanings_.size());
       meanings_.push_back(meaning(name, is_operator_[name] != 0 || nest >= nest_of_operators));
       const Meaning& m = meanings_.back();
-      out_.is_operator_[name] =
+      out_.tells_operator_[name] =
           m.kind == Meaning::Kind::op || m.kind == Meaning::Kind::backward_function || m.label != 0;
     }
     return meanings_[place];
@@ -655,7 +655,6 @@ class LayerFinder {
     if (const OriginId forward = forward_of(thread, t_.ranges.start[row], m); forward != 0) {
       o = out_.origins_[forward];
       o.pass = Pass::backward;
-      out_.has_backward_ = true;
       open.linked = open.op_is_sure = true;
       open.recomputes = out_.operators_[o.op] == "CheckpointFunction";
       last_link_[thread] = origin_id(o);

@@ -42,7 +42,7 @@ const ProgramLayers& Structure::layers() const {
 const HostWork& Structure::host_work() const {
   return host_work_.get([this] {
     return std::make_shared<const HostWork>(
-        analysis_.trace, analysis_.names, ranges(),
+        analysis_.trace, analysis_.names, ranges(), operators(),
         analysis_.total_ns() / std::max<std::int64_t>(1, analysis_.step_count()));
   });
 }

@@ -51,7 +51,7 @@ Around around_launches(const Analysis& a) {
       add(frames, f, layers.of_frame(f), true);
       ++f;
     } else {
-      if (layers.of_range(r) != outside || !layers.is_operator(ranges.name[r]))
+      if (layers.of_range(r) != outside || !layers.tells_operator(ranges.name[r]))
         add(ranges, r, layers.of_range(r), false);
       ++r;
     }

@@ -275,7 +275,7 @@ class StretchFinder {
   }
 
   bool launches_work(NameId name) const {
-    return launches_[name] && t_.names[name].find("::") != std::string::npos;
+    return launches_[name] && a_.structure().operators()[name] != 0;
   }
 
   const Context& c_;
