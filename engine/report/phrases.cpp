@@ -7,7 +7,7 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/layout.hpp"
 #include "report/suppressed.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/json_parts.hpp"
 #include "report/phrases.hpp"
