@@ -20,19 +20,10 @@ constexpr std::size_t most_odd_named = 3;
 // Of the time of the row around it: a row with so much says nothing new.
 constexpr double all_of_it = 0.95;
 
-double mean_step_ns(const TablesReport& layers) {
-  return static_cast<double>(layers.total_ns) /
-         static_cast<double>(std::max<std::int64_t>(layers.steps, 1));
-}
-
 class LayersTable {
  public:
   LayersTable(const TablesReport& layers, const TextStyle& style)
-      : layers_(layers),
-        style_(style),
-        paint_(style),
-        steps_(static_cast<double>(std::max<std::int64_t>(layers.steps, 1))),
-        total_(static_cast<double>(std::max<Ns>(layers.total_ns, 1))) {
+      : layers_(layers), style_(style), paint_(style), steps_(layers.steps_or_one()) {
     choose_rows();
     choose_columns();
   }
@@ -96,10 +87,8 @@ class LayersTable {
   }
 
   // Of the time, or of the path: what only the host does takes none of the GPU's time.
-  double share_of(const TableRow& row) const {
-    const auto path = static_cast<double>(std::max<Ns>(layers_.path_ns, 1));
-    return std::max(static_cast<double>(row.total_ns()) / total_,
-                    static_cast<double>(row.path_ns) / path);
+  static double share_of(const TableRow& row) {
+    return std::max(row.total_fraction.value_or(0), row.path_fraction.value_or(0));
   }
 
   // Whether a row has nothing within, and all that the row around it has.
@@ -183,7 +172,7 @@ class LayersTable {
   const TablesReport& layers_;
   const TextStyle& style_;
   const Paint paint_;
-  const double steps_, total_;
+  const double steps_;
   std::vector<std::size_t> rows_;
   std::vector<LayerColumn> columns_;
   std::vector<std::string> left_out_;  // titles of columns
@@ -216,7 +205,7 @@ std::string layers_text(const TablesReport& layers, const TextStyle& style, cons
   std::string out =
       wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
                           layers.has_steps ? "the mean " + layers.noun : "the whole window",
-                          duration(mean_step_ns(layers)), table.legend()),
+                          duration(layers.mean_step_ns()), table.legend()),
               style.width, 0) +
       "\n\n" + table.text();
   if (layers.options.by == By::module)
@@ -243,7 +232,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
   const auto head = [&](const char* which, const TablesReport& layers) {
     return wrapped(
                fmt::format("{}: {}, {} of {}", which, layers.report.at("path").get<std::string>(),
-                           plural(layers.steps, layers.unit), duration(mean_step_ns(layers))),
+                           plural(layers.steps, layers.unit), duration(layers.mean_step_ns())),
                style.width, 2) +
            '\n';
   };
@@ -253,7 +242,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
          '\n';
   constexpr std::size_t figures = 45;
   const std::size_t room = std::max<std::size_t>(style.width, figures + 24) - figures;
-  const double least = least_shown * std::max(mean_step_ns(c.before), mean_step_ns(c.after));
+  const double least = least_shown * std::max(c.before.mean_step_ns(), c.after.mean_step_ns());
   std::size_t left_out = 0;
   for (const LayerChange& change : c.changes) {
     const double before = change.before_ns.value_or(0), after = change.after_ns.value_or(0);

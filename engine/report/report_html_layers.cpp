@@ -44,9 +44,7 @@ std::string no_ranges_text(const Analysis& a) {
 class LayersPart {
  public:
   explicit LayersPart(const ReportPage& page)
-      : page_(page),
-        layers_(page.layers),
-        steps_(static_cast<double>(std::max<std::int64_t>(page.layers.steps, 1))) {
+      : page_(page), layers_(page.layers), steps_(page.layers.steps_or_one()) {
     // CUDA's own blocks are a framework's, and of no layer: they say nothing here.
     if (std::any_of(layers_.rows().begin(), layers_.rows().end(),
                     [](const TableRow& r) { return !r.name.empty() && r.peak_bytes > 0; }))

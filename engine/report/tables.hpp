@@ -1,6 +1,7 @@
 // What `gh-advise top` and `gh-advise layers` print of a report, and the page: tables of
 // analysis/tables, with what the report is and what could not be told apart.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,6 +44,9 @@ struct TablesReport {
   /// Of the only table of a document of layers; none if nothing ran.
   const std::vector<TableRow>& rows() const;
   std::size_t rows_in_all() const { return tables.empty() ? 0 : tables.front().rows_in_all; }
+  /// By which sums are divided for the mean step.
+  double steps_or_one() const { return static_cast<double>(std::max<std::int64_t>(steps, 1)); }
+  double mean_step_ns() const { return static_cast<double>(total_ns) / steps_or_one(); }
   /// A table by name, or null.
   const Table* table(const std::string& name) const;
 };

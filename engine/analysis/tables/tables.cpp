@@ -182,7 +182,9 @@ class TableMaker {
       table.total_ns += r.each.total_ns;
       if (of_device) r.device_fraction = share(r.device_ns, a_.total_ns());
       if (path_) r.path_fraction = share(r.path_ns, path_.total_ns);
-      if (options_.summed) r.bound_by = r.sum.bound_by(a_.account);
+      if (!options_.summed) continue;
+      r.total_fraction = share(r.total_ns(), a_.total_ns());
+      r.bound_by = r.sum.bound_by(a_.account);
     }
     if (options_.by != By::module)
       sort_rows(table.rows, options_, options_.counted, std::identity());
