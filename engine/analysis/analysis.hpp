@@ -87,6 +87,8 @@ struct Analysis {
   /// From the first device's first step to the last one's end: the window in which host activity is
   /// examined.
   Span analysed_window() const;
+  /// By device of the trace: its place in `devices`, or their number where it is not analyzed.
+  std::vector<std::size_t> slots() const;
   /// By thread: whether its process has an analyzed device.
   std::vector<std::uint8_t> analysed_threads() const;
   /// The operations that touch the steps of the n-th analyzed device, in order.

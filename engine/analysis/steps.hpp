@@ -61,6 +61,7 @@ struct DeviceSteps {
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 
+  std::vector<Ns> lengths() const;  ///< of the steps
   /// The index of the step that contains a moment, or else of the next one.
   std::size_t step_at(Ns at) const {
     return static_cast<std::size_t>(

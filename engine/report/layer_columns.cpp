@@ -9,7 +9,8 @@
 
 namespace gh {
 
-std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
+std::vector<LayerColumn> layer_columns(const TablesReport& layers,
+                                       const std::vector<std::size_t>& rows) {
   using Cell = LayerColumn::Cell;
   const double steps = layers.steps_or_one();
   const auto devices = static_cast<double>(std::max<std::size_t>(layers.devices.size(), 1)),
@@ -24,7 +25,7 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
   const auto bytes = [](double sum, double count) {
     return sum > 0 ? Cell{bytes_text(sum / count), sum} : Cell{};
   };
-  return {
+  std::vector<LayerColumn> columns{
       {"TIME", "Time", 8, 0, time_of([](const TableRow& r) { return r.total_ns(); })},
       {"SHARE", "Share", 5, 1, [=](const TableRow& r) { return share(r.total_fraction); }},
       {"EACH", nullptr, 8, 5,
@@ -75,6 +76,15 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
        },
        false},
   };
+  std::erase_if(columns, [&](const LayerColumn& c) {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](std::size_t i) { return c.cell(layers.rows()[i]).text.empty(); });
+  });
+  return columns;
+}
+
+std::string left_out_text(std::size_t rows) {
+  return fmt::format("{} smaller one{} left out", rows, rows == 1 ? "" : "s");
 }
 
 }  // namespace gh

@@ -58,8 +58,7 @@ class LayersTable {
       }
     }
     if (const std::size_t rest = layers_.rows_in_all() - rows_.size() - repeated_; rest > 0)
-      out += paint_.faint(fmt::format("  {} smaller one{} left out", rest, rest == 1 ? "" : "s")) +
-             '\n';
+      out += paint_.faint("  " + left_out_text(rest)) + '\n';
     if (!left_out_.empty())
       out += paint_.faint("  " + wrapped(fmt::format("No room here for {}: a wider window or "
                                                      "--format json",
@@ -103,12 +102,8 @@ class LayersTable {
   }
 
   void choose_columns() {
-    std::vector<LayerColumn> all = layer_columns(layers_);
-    std::erase_if(all, [&](const LayerColumn& c) {
-      return !c.title || std::all_of(rows_.begin(), rows_.end(), [&](std::size_t i) {
-        return c.cell(layers_.rows()[i]).text.empty();
-      });
-    });
+    std::vector<LayerColumn> all = layer_columns(layers_, rows_);
+    std::erase_if(all, [](const LayerColumn& c) { return !c.title; });
     const auto width = [&] {
       std::size_t sum = 2 + name_width_;
       for (const LayerColumn& c : all) sum += 2 + c.width;
@@ -141,7 +136,7 @@ class LayersTable {
     std::string name = row.name;
     if (name.empty() || layers_.options.by == By::kernel) {
       name = row.label;
-    } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
+    } else if (row.is_folded()) {
       name = fmt::format("{} ({})", name, row.members.size());
     }
     return std::string(std::size_t{2} * row.depth, ' ') + name;
@@ -152,12 +147,10 @@ class LayersTable {
     if (!row.operators.empty()) return row.operators + (row.file.empty() ? "" : ", " + row.file);
     if (row.odd.empty()) return "";
     const auto median = static_cast<double>(row.median_work_ns());
-    const auto [least, most] = std::minmax_element(
-        row.members.begin(), row.members.end(),
-        [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+    const auto [least_ns, most_ns] = row.least_most_work_ns();
     std::string text =
-        fmt::format("{} to {} of work", duration(static_cast<double>(least->work_ns) / steps_),
-                    duration(static_cast<double>(most->work_ns) / steps_));
+        fmt::format("{} to {} of work", duration(static_cast<double>(least_ns) / steps_),
+                    duration(static_cast<double>(most_ns) / steps_));
     for (std::size_t i = 0; i < std::min(most_odd_named, row.odd.size()); ++i) {
       const LayerMember& m = row.members[row.odd[i]];
       text += fmt::format("; {}: {:.1f} times the others' {}", m.name,
@@ -261,10 +254,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
                     change.after_ns ? duration(after) : "", by, part,
                     shortened(change.path.empty() ? "(in no layer)" : change.path, room));
   }
-  if (left_out > 0)
-    out += paint.faint(
-               fmt::format("  {} smaller one{} left out", left_out, left_out == 1 ? "" : "s")) +
-           '\n';
+  if (left_out > 0) out += paint.faint("  " + left_out_text(left_out)) + '\n';
   if (c.before.notes == c.after.notes) {
     for (const std::string& note : c.after.notes)
       out += '\n' + wrapped(note, style.width, 0) + '\n';

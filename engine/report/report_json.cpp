@@ -47,8 +47,7 @@ Ns window_ns(const DeviceSteps& d) {
 }
 
 Json steps_json(const DeviceSteps& d) {
-  std::vector<Ns> lengths;
-  for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  const std::vector<Ns> lengths = d.lengths();
   return {{"count", lengths.size()},
           {"median_ns", median(lengths)},
           {"source", source_name(d.source)},

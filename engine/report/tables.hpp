@@ -70,8 +70,7 @@ struct LayersComparison {
 };
 LayersComparison compare_layers(TablesReport before, TablesReport after);
 
-/// A column of a table of layers, in text and on the page; left out where no row has anything in
-/// it.
+/// A column of a table of layers, in text and on the page.
 struct LayerColumn {
   struct Cell {
     std::string text;
@@ -83,7 +82,11 @@ struct LayerColumn {
   std::function<Cell(const TableRow&)> cell;
   bool is_number = true;
 };
-std::vector<LayerColumn> layer_columns(const TablesReport& layers);
+/// Those in which any of these rows has anything.
+std::vector<LayerColumn> layer_columns(const TablesReport& layers,
+                                       const std::vector<std::size_t>& rows);
+/// "3 smaller ones left out"
+std::string left_out_text(std::size_t rows);
 
 /// Floating-point operations: "11.8 T".
 std::string flops_text(double flops);

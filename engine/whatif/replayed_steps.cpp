@@ -152,8 +152,7 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const Trace& t = a.trace;
   out.step_of_op.assign(out.ops.count, -1);
   out.device_ops.resize(a.devices.size());
-  std::vector<std::size_t> slot(t.devices.size(), a.devices.size());
-  for (std::size_t d = 0; d < a.devices.size(); ++d) slot[a.devices[d].device] = d;
+  const std::vector<std::size_t> slot = a.slots();
   const Crews crews(t);
   const auto ends_no_step = [&](Row op) {
     return crews.is_beside(op) &&

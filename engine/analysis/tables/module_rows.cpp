@@ -317,4 +317,11 @@ Ns TableRow::median_work_ns() const {
   return *middle;
 }
 
+std::pair<Ns, Ns> TableRow::least_most_work_ns() const {
+  const auto [least, most] = std::minmax_element(
+      members.begin(), members.end(),
+      [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+  return {least->work_ns, most->work_ns};
+}
+
 }  // namespace gh

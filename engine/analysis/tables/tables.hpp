@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/tables/layer_memory.hpp"
@@ -89,7 +90,10 @@ struct TableRow : Measures {
   // Of a kernel that a compiler wrote: the operators in it, and the file of its code.
   std::string operators, file;
 
-  Ns median_work_ns() const;  ///< of the members
+  Ns median_work_ns() const;                     ///< of the members
+  std::pair<Ns, Ns> least_most_work_ns() const;  ///< of the members, of which there are any
+  /// Whether it stands for several layers that only their number tells apart.
+  bool is_folded() const { return members.size() > 1 && name.find('*') != name.npos; }
 };
 
 struct Table {
