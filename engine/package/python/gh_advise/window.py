@@ -99,11 +99,11 @@ class Window:
         capture: Capture,
         plan: Optional[Plan] = None,
         changed: Callable[["Window"], None] = lambda window: None,
-        clock_ns: Callable[[], int] = time.perf_counter_ns,
+        clock_ns: Optional[Callable[[], int]] = None,
     ) -> None:
         self.capture, self.plan, self.phase = capture, plan or Plan(), START
         self.measured = Measured()
-        self._changed, self._clock_ns = changed, clock_ns
+        self._changed, self._clock_ns = changed, clock_ns or time.perf_counter_ns
         self._began_ns = 0  # of the phase; moved forward by what does not count
         self._last_ns: Optional[int] = None  # the end of the unit before
         self._recent_ns: List[int] = []
