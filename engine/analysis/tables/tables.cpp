@@ -629,8 +629,7 @@ class TableMaker {
   // Gives rows the work and the path of their layers, with all that lies in them.
   void set_layers(Rows& rows, const std::map<GroupId, std::set<LayerId>>& layers_of) const {
     const ProgramLayers& layers = a_.structure().layers();
-    std::vector<Measures> all = measured_layers().of_layer;
-    for (auto l = static_cast<LayerId>(all.size()); l-- > 1;) all[layers[l].parent] += all[l];
+    const std::vector<Measures> all = measured_layers().with_all_within(layers);
     for (const auto& [row, its] : layers_of) {
       TableRow& to = rows[row];
       to.device_ns = to.path_ns = 0;
