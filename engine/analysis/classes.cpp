@@ -177,7 +177,7 @@ void Classes::extend(const toml::table& config, std::string_view where) {
   const toml::table* ranges = config["ranges"].as_table();
   if (!ranges) return;
   const auto checked = [&](std::vector<std::string> expressions) {
-    Patterns(expressions, where);
+    const Patterns compiled(expressions, where);  // throws if one is wrong
     return expressions;
   };
   if (const auto steps = strings((*ranges)["step"]); !steps.empty())
