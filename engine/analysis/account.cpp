@@ -93,7 +93,7 @@ class ChunkSweep {
         chunk_(chunk),
         places_(places),
         out_(out),
-        first_step_(step_at(chunk.span.start)),
+        first_step_(device.step_at(chunk.span.start)),
         busy_in_(device.steps, chunk.span.start),
         idle_in_(device.steps, chunk.span.start),
         in_window_(window, chunk.span.start),
@@ -101,7 +101,7 @@ class ChunkSweep {
         next_fault_(chunk.first_fault),
         next_op_(chunk.first_op),
         previous_(chunk.previous) {
-    const std::size_t end = std::min(step_at(chunk.span.end - 1) + 1, device.steps.size());
+    const std::size_t end = std::min(device.step_at(chunk.span.end - 1) + 1, device.steps.size());
     out.clear(first_step_, (end - first_step_) * causes.count());
   }
 
@@ -126,14 +126,6 @@ class ChunkSweep {
     Span pause;
     Row previous = no_row, next = no_row;
   };
-
-  // The step that contains a moment, or the next one.
-  std::size_t step_at(Ns time) const {
-    return static_cast<std::size_t>(
-        std::partition_point(device_.steps.begin(), device_.steps.end(),
-                             [&](const Step& s) { return s.span.end <= time; }) -
-        device_.steps.begin());
-  }
 
   void begin_faults(Ns until) {
     const GpuFaults& faults = trace_.gpu_faults;
@@ -234,7 +226,7 @@ class ChunkSweep {
     for (std::size_t i = first; i < out_.idle.size(); ++i) {
       const Idle& piece = out_.idle[i];
       add(idle_in_, piece.span, causes_.of(piece.cause));
-      if (piece.by_upload) out_.with_upload.push_back(step_at(piece.span.start));
+      if (piece.by_upload) out_.with_upload.push_back(device_.step_at(piece.span.start));
     }
   }
 

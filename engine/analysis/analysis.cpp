@@ -180,7 +180,7 @@ std::string Analysis::repeats() const {
 std::vector<Ns> Analysis::step_lengths() const {
   std::vector<Ns> lengths;
   for (const DeviceSteps& d : devices)
-    for (const Step& s : d.steps) lengths.push_back(s.span.length());
+    for (const Ns ns : d.lengths()) lengths.push_back(ns);
   return lengths;
 }
 
@@ -197,6 +197,21 @@ Span Analysis::analysed_window() const {
       all = all ? Span{std::min(all->start, span.start), std::max(all->end, span.end)} : span;
     }
   return all.value_or(Span{});
+}
+
+std::vector<std::size_t> Analysis::slots() const {
+  std::vector<std::size_t> slots(trace.devices.size(), devices.size());
+  for (std::size_t d = 0; d < devices.size(); ++d) slots[devices[d].device] = d;
+  return slots;
+}
+
+std::vector<std::uint8_t> Analysis::analysed_threads() const {
+  std::vector<std::uint8_t> analysed(trace.threads.size());
+  for (std::size_t t = 0; t < analysed.size(); ++t)
+    analysed[t] = std::any_of(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
+      return d.process == trace.threads[t].process;
+    });
+  return analysed;
 }
 
 std::vector<Row> Analysis::ops_in_steps(std::size_t device) const {

@@ -11,11 +11,11 @@
 //   crews.hpp     which host threads launch work together
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
-//   structure/    which ranges, module, operator and pass each launch belongs to
+//   structure/    which ranges, module, operator and pass each launch belongs to; the least time
+//                 that work of known size needs
 //   tables/       work grouped by a key and summed up
 //   memory.hpp    GPU memory over time, and what held it at its peak
 //   flops.hpp     operations of matrix products and convolutions, from the shapes in ranges
-//   roofline.hpp  the least time the device needs for them, and what limits a unit
 //   residency.hpp how many blocks of a kernel an SM holds at once
 //   metrics.hpp   sampled GPU metrics within the steps
 #pragma once
@@ -87,6 +87,10 @@ struct Analysis {
   /// From the first device's first step to the last one's end: the window in which host activity is
   /// examined.
   Span analysed_window() const;
+  /// By device of the trace: its place in `devices`, or their number where it is not analyzed.
+  std::vector<std::size_t> slots() const;
+  /// By thread: whether its process has an analyzed device.
+  std::vector<std::uint8_t> analysed_threads() const;
   /// The operations that touch the steps of the n-th analyzed device, in order.
   std::vector<Row> ops_in_steps(std::size_t device) const;
   /// Calls take(row) with each of them.

@@ -27,6 +27,18 @@ class ActivitySamples {
   std::map<NameId, bool> is_part_;
 };
 
+// Calls take(row) with the samples of an activity within the steps.
+template <class Take>
+void each_in_steps(const Analysis& a, const SampledActivity& activity, Take take) {
+  const Samples& s = a.trace.samples;
+  ActivitySamples of_activity(a.trace, activity);
+  const std::vector<std::size_t> slots = a.slots();
+  for (Row r = 0; r < s.size(); ++r)
+    if (const std::size_t slot = slots[s.device[r]];
+        of_activity.holds(r) && slot < a.devices.size() && sampled_in_steps(a, slot, r))
+      take(r);
+}
+
 }  // namespace
 
 bool sampled_in_steps(const Analysis& a, std::size_t device, Row sample) {
@@ -39,9 +51,6 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
   const SampledActivity* activity = activity_of(name);
   const Samples& s = a.trace.samples;
   if (!activity) return std::nullopt;
-  ActivitySamples of_activity(a.trace, *activity);
-  std::map<std::uint16_t, std::size_t> slots;
-  for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
   double sum = 0, n = 0, moment = 0;
   // Rows are in order of time and device, so samples of one moment are adjacent.
   Row last = no_row;
@@ -52,33 +61,23 @@ std::optional<double> sampled_activity(const Analysis& a, std::string_view name)
     }
     moment = 0;
   };
-  for (Row r = 0; r < s.size(); ++r) {
-    const auto slot = slots.find(s.device[r]);
-    if (!of_activity.holds(r) || slot == slots.end() || !sampled_in_steps(a, slot->second, r))
-      continue;
+  each_in_steps(a, *activity, [&](Row r) {
     if (last == no_row || s.start[last] != s.start[r] || s.device[last] != s.device[r]) settle();
     moment += s.value[r];
     last = r;
-  }
+  });
   settle();
   return n > 0 ? std::optional(sum / n / 100) : std::nullopt;
 }
 
 std::optional<double> sampled_value(const Analysis& a, std::string_view name) {
   const SampledActivity* activity = activity_of(name);
-  const Samples& s = a.trace.samples;
   if (!activity) return std::nullopt;
-  std::map<std::uint16_t, std::size_t> slots;
-  for (std::size_t d = 0; d < a.devices.size(); ++d) slots[a.devices[d].device] = d;
-  ActivitySamples of_activity(a.trace, *activity);
   double sum = 0, n = 0;
-  for (Row r = 0; r < s.size(); ++r) {
-    const auto slot = slots.find(s.device[r]);
-    if (!of_activity.holds(r) || slot == slots.end() || !sampled_in_steps(a, slot->second, r))
-      continue;
-    sum += s.value[r];
+  each_in_steps(a, *activity, [&](Row r) {
+    sum += a.trace.samples.value[r];
     ++n;
-  }
+  });
   if (n > 0) return sum / n;
   const auto unaligned = unaligned_activity(a, name);
   return unaligned ? std::optional(100 * *unaligned) : std::nullopt;

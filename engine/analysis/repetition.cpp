@@ -62,8 +62,7 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
 void leave_out_first(const Trace& trace, DeviceSteps& device) {
   if (device.steps.size() < 4) return;
   if (device.steps.front().host_start > launched_at(trace, device.ops.front())) return;
-  std::vector<Ns> lengths;
-  for (const Step& s : device.steps) lengths.push_back(s.span.length());
+  std::vector<Ns> lengths = device.lengths();
   const Ns first = lengths.front();
   if (10 * first < 9 * median(std::move(lengths))) device.steps.erase(device.steps.begin());
 }

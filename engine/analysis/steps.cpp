@@ -94,8 +94,7 @@ void keep_numbers(std::vector<Step>& steps, std::int64_t first, std::int64_t las
 // first allocations.
 void leave_out_startup(DeviceSteps& device) {
   if (device.steps.size() < 3) return;
-  std::vector<Ns> lengths;
-  for (const Step& s : device.steps) lengths.push_back(s.span.length());
+  const std::vector<Ns> lengths = device.lengths();
   // With few steps, leave out only extreme ones.
   const Ns most = (device.steps.size() < 5 ? 4 : 2) * median(lengths);
   const std::size_t most_steps = std::max<std::size_t>(1, device.steps.size() / 4);
@@ -200,6 +199,12 @@ void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const s
 }
 
 }  // namespace
+
+std::vector<Ns> DeviceSteps::lengths() const {
+  std::vector<Ns> lengths;
+  for (const Step& s : steps) lengths.push_back(s.span.length());
+  return lengths;
+}
 
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,

@@ -1,6 +1,8 @@
 // Finds the steps of a trace (each is one repetition of what the program repeats) and the span that
 // each of them took on every device.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,6 +60,15 @@ struct DeviceSteps {
   std::int64_t left_out = 0;
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
+
+  std::vector<Ns> lengths() const;  ///< of the steps
+  /// The index of the step that contains a moment, or else of the next one.
+  std::size_t step_at(Ns at) const {
+    return static_cast<std::size_t>(
+        std::partition_point(steps.begin(), steps.end(),
+                             [&](const Step& s) { return s.span.end <= at; }) -
+        steps.begin());
+  }
 };
 
 /// Anything shorter is the start of a program: its shares say nothing about a long run.

@@ -9,27 +9,25 @@
 
 namespace gh {
 
-std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
+std::vector<LayerColumn> layer_columns(const TablesReport& layers,
+                                       const std::vector<std::size_t>& rows) {
   using Cell = LayerColumn::Cell;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(layers.steps, 1)),
-             total = static_cast<double>(layers.total_ns),
-             path = static_cast<double>(layers.path_ns);
+  const double steps = layers.steps_or_one();
   const auto devices = static_cast<double>(std::max<std::size_t>(layers.devices.size(), 1)),
              memories = static_cast<double>(std::max<std::size_t>(layers.memory.size(), 1));
   const auto time = [steps](double ns) { return ns > 0 ? Cell{duration(ns / steps), ns} : Cell{}; };
   const auto time_of = [time](auto part) {
     return [time, part](const TableRow& r) { return time(static_cast<double>(part(r))); };
   };
-  const auto share = [](double part, double whole) {
-    return part > 0 && whole > 0 ? Cell{percent(part / whole), part / whole} : Cell{};
+  const auto share = [](const std::optional<double>& of) {
+    return of.value_or(0) > 0 ? Cell{percent(*of), *of} : Cell{};
   };
   const auto bytes = [](double sum, double count) {
     return sum > 0 ? Cell{bytes_text(sum / count), sum} : Cell{};
   };
-  return {
+  std::vector<LayerColumn> columns{
       {"TIME", "Time", 8, 0, time_of([](const TableRow& r) { return r.total_ns(); })},
-      {"SHARE", "Share", 5, 1,
-       [=](const TableRow& r) { return share(static_cast<double>(r.total_ns()), total); }},
+      {"SHARE", "Share", 5, 1, [=](const TableRow& r) { return share(r.total_fraction); }},
       {"EACH", nullptr, 8, 5,
        [=](const TableRow& r) {
          const auto count = static_cast<double>(r.members.size());
@@ -40,8 +38,7 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
       {"IDLE", "Idle", 8, 4, time_of([](const TableRow& r) { return r.sum.idle_ns; })},
       {nullptr, "GPU work", 8, 0, time_of([](const TableRow& r) { return r.device_ns; })},
       {nullptr, "Host time", 8, 0, time_of([](const TableRow& r) { return r.host_ns; })},
-      {"OF PATH", "Of the path", 7, 6,
-       [=](const TableRow& r) { return share(static_cast<double>(r.path_ns), path); }},
+      {"OF PATH", "Of the path", 7, 6, [=](const TableRow& r) { return share(r.path_fraction); }},
       {"LAUNCHES", "Launches", 8, 7,
        [=](const TableRow& r) {
          const auto launches = static_cast<double>(r.sum.launches);
@@ -79,6 +76,15 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers) {
        },
        false},
   };
+  std::erase_if(columns, [&](const LayerColumn& c) {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](std::size_t i) { return c.cell(layers.rows()[i]).text.empty(); });
+  });
+  return columns;
+}
+
+std::string left_out_text(std::size_t rows) {
+  return fmt::format("{} smaller one{} left out", rows, rows == 1 ? "" : "s");
 }
 
 }  // namespace gh

@@ -20,19 +20,10 @@ constexpr std::size_t most_odd_named = 3;
 // Of the time of the row around it: a row with so much says nothing new.
 constexpr double all_of_it = 0.95;
 
-double mean_step_ns(const TablesReport& layers) {
-  return static_cast<double>(layers.total_ns) /
-         static_cast<double>(std::max<std::int64_t>(layers.steps, 1));
-}
-
 class LayersTable {
  public:
   LayersTable(const TablesReport& layers, const TextStyle& style)
-      : layers_(layers),
-        style_(style),
-        paint_(style),
-        steps_(static_cast<double>(std::max<std::int64_t>(layers.steps, 1))),
-        total_(static_cast<double>(std::max<Ns>(layers.total_ns, 1))) {
+      : layers_(layers), style_(style), paint_(style), steps_(layers.steps_or_one()) {
     choose_rows();
     choose_columns();
   }
@@ -67,8 +58,7 @@ class LayersTable {
       }
     }
     if (const std::size_t rest = layers_.rows_in_all() - rows_.size() - repeated_; rest > 0)
-      out += paint_.faint(fmt::format("  {} smaller one{} left out", rest, rest == 1 ? "" : "s")) +
-             '\n';
+      out += paint_.faint("  " + left_out_text(rest)) + '\n';
     if (!left_out_.empty())
       out += paint_.faint("  " + wrapped(fmt::format("No room here for {}: a wider window or "
                                                      "--format json",
@@ -96,10 +86,8 @@ class LayersTable {
   }
 
   // Of the time, or of the path: what only the host does takes none of the GPU's time.
-  double share_of(const TableRow& row) const {
-    const auto path = static_cast<double>(std::max<Ns>(layers_.path_ns, 1));
-    return std::max(static_cast<double>(row.total_ns()) / total_,
-                    static_cast<double>(row.path_ns) / path);
+  static double share_of(const TableRow& row) {
+    return std::max(row.total_fraction.value_or(0), row.path_fraction.value_or(0));
   }
 
   // Whether a row has nothing within, and all that the row around it has.
@@ -114,12 +102,8 @@ class LayersTable {
   }
 
   void choose_columns() {
-    std::vector<LayerColumn> all = layer_columns(layers_);
-    std::erase_if(all, [&](const LayerColumn& c) {
-      return !c.title || std::all_of(rows_.begin(), rows_.end(), [&](std::size_t i) {
-        return c.cell(layers_.rows()[i]).text.empty();
-      });
-    });
+    std::vector<LayerColumn> all = layer_columns(layers_, rows_);
+    std::erase_if(all, [](const LayerColumn& c) { return !c.title; });
     const auto width = [&] {
       std::size_t sum = 2 + name_width_;
       for (const LayerColumn& c : all) sum += 2 + c.width;
@@ -152,7 +136,7 @@ class LayersTable {
     std::string name = row.name;
     if (name.empty() || layers_.options.by == By::kernel) {
       name = row.label;
-    } else if (name.find('*') != std::string::npos && row.members.size() > 1) {
+    } else if (row.is_folded()) {
       name = fmt::format("{} ({})", name, row.members.size());
     }
     return std::string(std::size_t{2} * row.depth, ' ') + name;
@@ -163,12 +147,10 @@ class LayersTable {
     if (!row.operators.empty()) return row.operators + (row.file.empty() ? "" : ", " + row.file);
     if (row.odd.empty()) return "";
     const auto median = static_cast<double>(row.median_work_ns());
-    const auto [least, most] = std::minmax_element(
-        row.members.begin(), row.members.end(),
-        [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+    const auto [least_ns, most_ns] = row.least_most_work_ns();
     std::string text =
-        fmt::format("{} to {} of work", duration(static_cast<double>(least->work_ns) / steps_),
-                    duration(static_cast<double>(most->work_ns) / steps_));
+        fmt::format("{} to {} of work", duration(static_cast<double>(least_ns) / steps_),
+                    duration(static_cast<double>(most_ns) / steps_));
     for (std::size_t i = 0; i < std::min(most_odd_named, row.odd.size()); ++i) {
       const LayerMember& m = row.members[row.odd[i]];
       text += fmt::format("; {}: {:.1f} times the others' {}", m.name,
@@ -183,7 +165,7 @@ class LayersTable {
   const TablesReport& layers_;
   const TextStyle& style_;
   const Paint paint_;
-  const double steps_, total_;
+  const double steps_;
   std::vector<std::size_t> rows_;
   std::vector<LayerColumn> columns_;
   std::vector<std::string> left_out_;  // titles of columns
@@ -216,7 +198,7 @@ std::string layers_text(const TablesReport& layers, const TextStyle& style, cons
   std::string out =
       wrapped(fmt::format("Times are of {} of {}; the rows at the margin add up to it.{}",
                           layers.has_steps ? "the mean " + layers.noun : "the whole window",
-                          duration(mean_step_ns(layers)), table.legend()),
+                          duration(layers.mean_step_ns()), table.legend()),
               style.width, 0) +
       "\n\n" + table.text();
   if (layers.options.by == By::module)
@@ -243,7 +225,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
   const auto head = [&](const char* which, const TablesReport& layers) {
     return wrapped(
                fmt::format("{}: {}, {} of {}", which, layers.report.at("path").get<std::string>(),
-                           plural(layers.steps, layers.unit), duration(mean_step_ns(layers))),
+                           plural(layers.steps, layers.unit), duration(layers.mean_step_ns())),
                style.width, 2) +
            '\n';
   };
@@ -253,7 +235,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
          '\n';
   constexpr std::size_t figures = 45;
   const std::size_t room = std::max<std::size_t>(style.width, figures + 24) - figures;
-  const double least = least_shown * std::max(mean_step_ns(c.before), mean_step_ns(c.after));
+  const double least = least_shown * std::max(c.before.mean_step_ns(), c.after.mean_step_ns());
   std::size_t left_out = 0;
   for (const LayerChange& change : c.changes) {
     const double before = change.before_ns.value_or(0), after = change.after_ns.value_or(0);
@@ -272,10 +254,7 @@ std::string render_layers_comparison_text(const LayersComparison& c, const TextS
                     change.after_ns ? duration(after) : "", by, part,
                     shortened(change.path.empty() ? "(in no layer)" : change.path, room));
   }
-  if (left_out > 0)
-    out += paint.faint(
-               fmt::format("  {} smaller one{} left out", left_out, left_out == 1 ? "" : "s")) +
-           '\n';
+  if (left_out > 0) out += paint.faint("  " + left_out_text(left_out)) + '\n';
   if (c.before.notes == c.after.notes) {
     for (const std::string& note : c.after.notes)
       out += '\n' + wrapped(note, style.width, 0) + '\n';

@@ -7,7 +7,7 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/layout.hpp"
 #include "report/suppressed.hpp"
@@ -100,8 +100,7 @@ std::string recording_text(const Analysis& a) {
 }
 
 std::string device_text(const Analysis& a, const DeviceSteps& d) {
-  std::vector<Ns> lengths;
-  for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  const std::vector<Ns> lengths = d.lengths();
   std::string text = device_label(a.trace, d.device) + ", ";
   if (d.source == StepSource::none)
     text += fmt::format("{}, {}", d.described, duration(lengths.front()));

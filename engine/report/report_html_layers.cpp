@@ -44,9 +44,7 @@ std::string no_ranges_text(const Analysis& a) {
 class LayersPart {
  public:
   explicit LayersPart(const ReportPage& page)
-      : page_(page),
-        layers_(page.layers),
-        steps_(static_cast<double>(std::max<std::int64_t>(page.layers.steps, 1))) {
+      : page_(page), layers_(page.layers), steps_(page.layers.steps_or_one()) {
     // CUDA's own blocks are a framework's, and of no layer: they say nothing here.
     if (std::any_of(layers_.rows().begin(), layers_.rows().end(),
                     [](const TableRow& r) { return !r.name.empty() && r.peak_bytes > 0; }))
@@ -89,23 +87,18 @@ class LayersPart {
   // "" of what lies in no layer.
   std::string label(const TableRow& r) const {
     const std::string name = page_.cut(r.name, most_name);
-    return is_folded(r) ? fmt::format("{} ({})", name, r.members.size()) : name;
-  }
-  static bool is_folded(const TableRow& r) {
-    return r.members.size() > 1 && r.name.find('*') != std::string::npos;
+    return r.is_folded() ? fmt::format("{} ({})", name, r.members.size()) : name;
   }
 
   // The mean and the spread of layers that are one row, and which of them are odd.
   std::string beside(const TableRow& r) const {
     std::string text;
-    if (is_folded(r)) {
-      const auto [least, most] = std::minmax_element(
-          r.members.begin(), r.members.end(),
-          [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+    if (r.is_folded()) {
+      const auto [least_ns, most_ns] = r.least_most_work_ns();
       const double mean = of_step(r.total_ns()) / static_cast<double>(r.members.size());
-      text = fmt::format("mean {}, work {} to {}", unbroken(duration(mean)),
-                         unbroken(duration(of_step(least->work_ns))),
-                         unbroken(duration(of_step(most->work_ns))));
+      text =
+          fmt::format("mean {}, work {} to {}", unbroken(duration(mean)),
+                      unbroken(duration(of_step(least_ns))), unbroken(duration(of_step(most_ns))));
     }
     const auto median = static_cast<double>(std::max<Ns>(r.median_work_ns(), 1));
     for (std::size_t i = 0; i < std::min(most_odd_listed, r.odd.size()); ++i) {
@@ -159,7 +152,7 @@ class LayersPart {
                     r.depth > 0 && !r.path.empty()
                         ? fmt::format(" title=\"{}\"", escaped(page_.cut(r.path, 400)))
                         : "",
-                    escaped(r.name.empty() ? "(in no layer)" : label(r)),
+                    escaped(r.name.empty() ? r.label : label(r)),
                     more.empty() ? "" : element("small", more, "class=faint")),
         static_cast<double>(place));
   }
@@ -172,18 +165,15 @@ class LayersPart {
         "steps and passes, and of Python's functions, without the layers within",
         page_.mean_of(), duration(of_step(layers_.total_ns)));
     if (const std::size_t rest = layers_.rows_in_all() - rows_.size(); rest > 0)
-      text += fmt::format("; {} smaller one{} left out", rest, rest == 1 ? "" : "s");
+      text += "; " + left_out_text(rest);
     return text;
   }
 
   std::string table() const {
-    std::vector<LayerColumn> columns = layer_columns(layers_);
+    std::vector<LayerColumn> columns = layer_columns(layers_, rows_);
     std::erase_if(columns, [&](const LayerColumn& c) {
-      const bool says_nothing =
-          std::string_view(c.title ? c.title : "") == "AT PEAK" && peak_bytes_ == 0;
-      return !c.page_title || says_nothing ||
-             std::all_of(rows_.begin(), rows_.end(),
-                         [&](std::size_t i) { return c.cell(row(i)).text.empty(); });
+      return !c.page_title ||
+             (std::string_view(c.title ? c.title : "") == "AT PEAK" && peak_bytes_ == 0);
     });
     std::vector<HtmlTable::Column> heads{{"Layer"}};
     for (const LayerColumn& c : columns) heads.push_back({c.page_title, c.is_number});

@@ -49,8 +49,7 @@ std::string time_column(const Analysis& a) {
 // for other ranks to come.
 std::vector<double> waits_for_ranks(const Analysis& a) {
   const Trace& t = a.trace;
-  std::vector<std::size_t> place(t.devices.size(), a.devices.size());
-  for (std::size_t d = 0; d < a.devices.size(); ++d) place[a.devices[d].device] = d;
+  const std::vector<std::size_t> place = a.slots();
   std::vector<std::vector<Span>> waits(a.devices.size());
   for (const Meeting& members : meetings(a, 0, static_cast<Row>(t.ops.size()))) {
     Ns last = 0;

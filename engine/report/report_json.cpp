@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/json_parts.hpp"
 #include "report/phrases.hpp"
@@ -47,8 +47,7 @@ Ns window_ns(const DeviceSteps& d) {
 }
 
 Json steps_json(const DeviceSteps& d) {
-  std::vector<Ns> lengths;
-  for (const Step& s : d.steps) lengths.push_back(s.span.length());
+  const std::vector<Ns> lengths = d.lengths();
   return {{"count", lengths.size()},
           {"median_ns", median(lengths)},
           {"source", source_name(d.source)},

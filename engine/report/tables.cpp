@@ -115,12 +115,10 @@ TablesReport tables_of(const Analysis& a, const Replay* replay, TableOptions opt
     made.memory.back().meaning = memory_sentences(made.memory.back(), a);
   }
   if (!options.counted) {
-    Ns untold = 0;
+    double untold = 0;
     for (const TableRow& row : made.rows())
-      if (row.name.empty()) untold = row.total_ns();
-    made.notes =
-        notes_of(a, options.by,
-                 static_cast<double>(untold) / static_cast<double>(std::max<Ns>(a.total_ns(), 1)));
+      if (row.name.empty()) untold = row.total_fraction.value_or(0);
+    made.notes = notes_of(a, options.by, untold);
   } else {
     for (const std::string& note : side_notes(a, StepTime(a))) made.about.push_back(note);
     if (const std::string privacy = privacy_text(a); !privacy.empty())
@@ -167,8 +165,7 @@ void keep_most(std::vector<TablesReport>& reports, std::size_t most) {
 
 LayersComparison compare_layers(TablesReport before, TablesReport after) {
   const auto mean = [](const TablesReport& l, const TableRow& r) {
-    return static_cast<double>(r.total_ns()) /
-           static_cast<double>(std::max<std::int64_t>(l.steps, 1));
+    return static_cast<double>(r.total_ns()) / l.steps_or_one();
   };
   LayersComparison c;
   std::map<std::string, double> was;

@@ -1,6 +1,7 @@
 // What `gh-advise top` and `gh-advise layers` print of a report, and the page: tables of
 // analysis/tables, with what the report is and what could not be told apart.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,6 +44,9 @@ struct TablesReport {
   /// Of the only table of a document of layers; none if nothing ran.
   const std::vector<TableRow>& rows() const;
   std::size_t rows_in_all() const { return tables.empty() ? 0 : tables.front().rows_in_all; }
+  /// By which sums are divided for the mean step.
+  double steps_or_one() const { return static_cast<double>(std::max<std::int64_t>(steps, 1)); }
+  double mean_step_ns() const { return static_cast<double>(total_ns) / steps_or_one(); }
   /// A table by name, or null.
   const Table* table(const std::string& name) const;
 };
@@ -66,8 +70,7 @@ struct LayersComparison {
 };
 LayersComparison compare_layers(TablesReport before, TablesReport after);
 
-/// A column of a table of layers, in text and on the page; left out where no row has anything in
-/// it.
+/// A column of a table of layers, in text and on the page.
 struct LayerColumn {
   struct Cell {
     std::string text;
@@ -79,7 +82,11 @@ struct LayerColumn {
   std::function<Cell(const TableRow&)> cell;
   bool is_number = true;
 };
-std::vector<LayerColumn> layer_columns(const TablesReport& layers);
+/// Those in which any of these rows has anything.
+std::vector<LayerColumn> layer_columns(const TablesReport& layers,
+                                       const std::vector<std::size_t>& rows);
+/// "3 smaller ones left out"
+std::string left_out_text(std::size_t rows);
 
 /// Floating-point operations: "11.8 T".
 std::string flops_text(double flops);

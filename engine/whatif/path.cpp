@@ -29,10 +29,8 @@ class Walk {
         ranges_(g.analysis.structure().ranges()),
         longest_ns_(2 * g.analysis.recorded_step_ns()),
         times_(g.times(g.recorded)),
-        device_of_(t_.devices.size(), g.analysis.devices.size()),
+        device_of_(g.analysis.slots()),
         arriving_(g.nodes() - first_meeting_node(), no_row) {
-    for (std::size_t d = 0; d < g.analysis.devices.size(); ++d)
-      device_of_[g.analysis.devices[d].device] = d;
     for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
       if (const Node arrived = g.start_node(op); arrived != g.op_node(op))
         arriving_[arrived - first_meeting_node()] = op;
@@ -222,8 +220,9 @@ class Walk {
   const Nesting& ranges_;
   const Ns longest_ns_;
   const std::vector<Ns> times_;
-  std::vector<std::size_t> device_of_;  // index among the analyzed devices, by device of the trace
-  std::vector<Row> arriving_;           // by node of meetings: the operation that arrives there
+  const std::vector<std::size_t>
+      device_of_;              // index among the analyzed devices, by device of the trace
+  std::vector<Row> arriving_;  // by node of meetings: the operation that arrives there
   std::vector<PathPart>* parts_ = nullptr;
   Ns at_ = 0, start_ = 0;
   std::vector<Ns> begins_;  // of the path's steps

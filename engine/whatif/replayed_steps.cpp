@@ -152,8 +152,7 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
   const Trace& t = a.trace;
   out.step_of_op.assign(out.ops.count, -1);
   out.device_ops.resize(a.devices.size());
-  std::vector<std::size_t> slot(t.devices.size(), a.devices.size());
-  for (std::size_t d = 0; d < a.devices.size(); ++d) slot[a.devices[d].device] = d;
+  const std::vector<std::size_t> slot = a.slots();
   const Crews crews(t);
   const auto ends_no_step = [&](Row op) {
     return crews.is_beside(op) &&
@@ -173,10 +172,8 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
       take(op, d, 0);
       continue;
     }
-    const auto in =
-        std::partition_point(steps.begin(), steps.end(),
-                             [&](const Step& s) { return s.span.end < t.ops.end[op]; }) -
-        steps.begin() - static_cast<std::ptrdiff_t>(first);
+    const auto in = static_cast<std::ptrdiff_t>(a.devices[d].step_at(t.ops.end[op] - 1)) -
+                    static_cast<std::ptrdiff_t>(first);
     if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||
         t.ops.end[op] <= steps[first + static_cast<std::size_t>(in)].span.start)
       continue;

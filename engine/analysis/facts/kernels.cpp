@@ -6,7 +6,7 @@
 #include "analysis/facts/sums.hpp"
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 
 namespace gh::fact {
 

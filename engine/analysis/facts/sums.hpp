@@ -16,14 +16,10 @@ inline FactValue per_step(const Analysis& a, double sum) {
 template <class Wanted, class Value>
 double sum_ops(const Analysis& a, Wanted wanted, Value value) {
   double sum = 0;
-  for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    const Spans& window = a.account.devices[d].window;
-    if (window.empty()) continue;
-    for (const Row op : a.devices[d].ops)
-      if (a.trace.ops.start[op] < window.back().end && a.trace.ops.end[op] > window.front().start &&
-          wanted(op))
-        sum += static_cast<double>(value(op));
-  }
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    a.each_op_in_steps(d, [&](Row op) {
+      if (wanted(op)) sum += static_cast<double>(value(op));
+    });
   return sum;
 }
 

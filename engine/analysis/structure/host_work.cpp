@@ -53,8 +53,13 @@ bool any_within(const std::vector<Ns>& times, Span span) {
 
 }  // namespace
 
-HostWork::HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting, Ns step_ns)
-    : trace_(trace), threads_(trace, names), nesting_(nesting), says_nothing_(trace.ranges.size()) {
+HostWork::HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting,
+                   const std::vector<std::uint8_t>& operators, Ns step_ns)
+    : trace_(trace),
+      threads_(trace, names),
+      nesting_(nesting),
+      operators_(operators),
+      says_nothing_(trace.ranges.size()) {
   find_narrators(names, step_ns);
   watch();
 }
@@ -142,11 +147,6 @@ std::vector<HostWork::Share> HostWork::ranges_in(std::uint16_t thread, Span stre
   std::vector<Share> shares;
   for (const auto& [name, share] : by_name) shares.push_back(share);
   return shares;
-}
-
-// Framework operators have their library in the name; a program's ranges rarely do.
-bool HostWork::is_operator(NameId name) const {
-  return trace_.names[name].find("::") != std::string::npos;
 }
 
 }  // namespace gh

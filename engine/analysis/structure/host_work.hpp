@@ -15,7 +15,9 @@ class HostWork {
  public:
   /// Ranges that last about as long as a step or longer, and during which GPU work was launched,
   /// say nothing about what else was done in them.
-  HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting, Ns step_ns);
+  /// `operators`: operators_of the trace.
+  HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting,
+           const std::vector<std::uint8_t>& operators, Ns step_ns);
 
   struct Doing {
     NameId name = 0;    ///< 0 if nothing shows it
@@ -72,11 +74,12 @@ class HostWork {
   Ns in_calls(std::uint16_t thread, Span span) const;
   std::uint16_t at_work_before(std::uint16_t thread, Ns moment) const;
   std::vector<Share> ranges_in(std::uint16_t thread, Span stretch) const;
-  bool is_operator(NameId name) const;
+  bool is_operator(NameId name) const { return operators_[name] != 0; }
 
   const Trace& trace_;
   const HostThreads threads_;
   const Nesting& nesting_;
+  const std::vector<std::uint8_t>& operators_;         // by name
   std::vector<bool> says_nothing_;                     // by range
   std::vector<std::vector<std::uint16_t>> narrators_;  // by process: threads with most ranges
   // By thread, in order of start; empty if nothing was recorded.

@@ -75,6 +75,11 @@ class Nesting {
     const std::size_t begun = begun_before(thread, at + 1);
     return begun == 0 ? no_row : first_open(of(thread)[begun - 1], at, take);
   }
+  /// Of a launch, on its own thread; no_row without a call.
+  template <class Take>
+  Row first_around(const Calls& calls, Row call, Take take) const {
+    return call == no_row ? no_row : first_open(calls.thread[call], calls.start[call], take);
+  }
   /// Calls take(span, row) for each part of a thread's time, starting from its end: the innermost
   /// of the ranges for which wanted(row) holds, no_row in none.
   template <class Wanted, class Take>
@@ -110,16 +115,27 @@ class Nesting {
   std::vector<std::size_t> first_;  // by thread: where its rows begin; and their end
 };
 
-/// The last range that began on each thread, for moments in order of time: first_open(last(...)).
-class LastBegun {
+/// What is open at moments that are asked for in order of time, so that nothing is searched for.
+class OpenInOrder {
  public:
-  LastBegun(const Nesting& nesting, const std::vector<Ns>& start, std::size_t threads)
-      : nesting_(nesting), start_(start), next_(threads) {}
-  Row at(std::uint16_t thread, Ns at) {
+  /// `Events`: those of the nesting.
+  template <class Events>
+  OpenInOrder(const Nesting& nesting, const Events& events, std::size_t threads)
+      : nesting_(nesting), start_(events.start), next_(threads) {}
+  template <class Take>
+  Row first_open(std::uint16_t thread, Ns at, Take take) {
     const std::span<const Row> own = nesting_.of(thread);
     std::size_t& next = next_[thread];
     while (next < own.size() && start_[own[next]] <= at) ++next;
-    return next == 0 ? no_row : own[next - 1];
+    return next == 0 ? no_row : nesting_.first_open(own[next - 1], at, take);
+  }
+  /// The first around a launch: of its own thread, or else of the thread that called it.
+  template <class Take>
+  Row first_around(std::uint16_t thread, Ns at, const std::vector<std::uint16_t>& callers,
+                   Take take) {
+    const Row own = first_open(thread, at, take);
+    if (own != no_row || callers[thread] == thread) return own;
+    return first_open(callers[thread], at, take);
   }
 
  private:

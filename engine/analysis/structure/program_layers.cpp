@@ -13,7 +13,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "analysis/crews.hpp"
 #include "analysis/structure/repeated_layers.hpp"
 #include "analysis/structure/structure.hpp"
 #include "base/text.hpp"
@@ -154,8 +153,8 @@ class LayerFinder {
       : out_(out),
         a_(a),
         t_(a.trace),
-        is_operator_(operators_of(t_)),
-        callers_(callers_of(t_, Crews(t_), is_operator_)),
+        is_operator_(a.structure().operators()),
+        callers_(a.structure().callers()),
         longest_ns_(a.has_steps()
                         ? static_cast<Ns>(most_steps * static_cast<double>(a.recorded_step_ns()))
                         : open_end),
@@ -166,7 +165,7 @@ class LayerFinder {
         by_backward_(in_order(t_.forwards.start)),
         by_forward_(in_order(t_.forwards.forward_start)),
         arrow_origin_(t_.forwards.size()) {
-    out_.is_operator_.resize(t_.names.size());
+    out_.tells_operator_.resize(t_.names.size());
     out_.layers_.emplace_back();
     out_.operators_.emplace_back();
     out_.origins_.emplace_back();
@@ -260,7 +259,7 @@ class LayerFinder {
       place = static_cast<std::uint32_t>(meanings_.size());
       meanings_.push_back(meaning(name, is_operator_[name] != 0 || nest >= nest_of_operators));
       const Meaning& m = meanings_.back();
-      out_.is_operator_[name] =
+      out_.tells_operator_[name] =
           m.kind == Meaning::Kind::op || m.kind == Meaning::Kind::backward_function || m.label != 0;
     }
     return meanings_[place];
@@ -656,7 +655,6 @@ class LayerFinder {
     if (const OriginId forward = forward_of(thread, t_.ranges.start[row], m); forward != 0) {
       o = out_.origins_[forward];
       o.pass = Pass::backward;
-      out_.has_backward_ = true;
       open.linked = open.op_is_sure = true;
       open.recomputes = out_.operators_[o.op] == "CheckpointFunction";
       last_link_[thread] = origin_id(o);
@@ -681,8 +679,8 @@ class LayerFinder {
   ProgramLayers& out_;
   const Analysis& a_;
   const Trace& t_;
-  const std::vector<std::uint8_t> is_operator_;  // by name
-  const std::vector<std::uint16_t> callers_;     // by thread
+  const std::vector<std::uint8_t>& is_operator_;  // by name
+  const std::vector<std::uint16_t>& callers_;     // by thread
   const Ns longest_ns_;
   std::vector<bool> is_autograd_;        // by thread
   std::vector<std::string> described_;   // how the steps were found

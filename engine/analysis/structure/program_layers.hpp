@@ -74,8 +74,9 @@ class ProgramLayers {
   /// The layer that a row of Trace::ranges or Trace::frames is, or `outside` where it is none.
   LayerId of_range(Row range) const { return of_range_[range]; }
   LayerId of_frame(Row frame) const { return of_frame_[frame]; }
-  /// Whether ranges of a name are operators, or XLA's, rather than the program's own.
-  bool is_operator(NameId range) const { return is_operator_[range] != 0; }
+  /// Whether ranges of a name say which operator a launch is of (Origin::op). Of those in
+  /// Structure::operators all but regions, and XLA's and other frameworks' as well.
+  bool tells_operator(NameId range) const { return tells_operator_[range] != 0; }
   const Origin& origin(OriginId id) const { return origins_[id]; }
 
   /// Names from the outermost on: "blocks.3.attn".
@@ -84,8 +85,6 @@ class ProgramLayers {
   std::string stem_path(LayerId layer) const { return path_of(layer, true); }
   /// Whether anything but `outside` was found.
   bool any() const { return layers_.size() > 1; }
-  /// Whether backward was traced to its forward anywhere.
-  bool has_backward() const { return has_backward_; }
   /// Whether layers were found by what repeats; and whether backward was matched to layers so.
   bool has_repeated() const { return has_repeated_; }
   bool has_matched_backward() const { return has_matched_backward_; }
@@ -101,9 +100,9 @@ class ProgramLayers {
   std::vector<Origin> origins_;
   std::vector<OriginId> of_call_, of_allocation_;
   std::vector<LayerId> of_range_, of_frame_;
-  std::vector<std::uint8_t> is_operator_;  // by name
-  std::vector<OriginId> of_op_;            // of layers that no range names; empty without any
-  bool has_backward_ = false, has_repeated_ = false, has_matched_backward_ = false;
+  std::vector<std::uint8_t> tells_operator_;  // by name
+  std::vector<OriginId> of_op_;               // of layers that no range names; empty without any
+  bool has_repeated_ = false, has_matched_backward_ = false;
 };
 
 }  // namespace gh

@@ -87,13 +87,9 @@ std::vector<RepeatedLayers::Pile> RepeatedLayers::piles(std::size_t device) cons
 
 void RepeatedLayers::divide(std::size_t device, const Pile& pile) {
   const LaunchSequence sequence(t_, a_.classes, a_.names, pile.ops, {0, 0});
-  const std::vector<Step>& steps = a_.devices[device].steps;
   const auto step_of = [&](std::size_t i) {
-    if (sequence.op(i) == no_row) return std::ptrdiff_t{0};
-    const Ns at = t_.ops.start[sequence.op(i)];
-    return std::partition_point(steps.begin(), steps.end(),
-                                [&](const Step& s) { return s.span.end <= at; }) -
-           steps.begin();
+    const Row op = sequence.op(i);
+    return op == no_row ? 0 : a_.devices[device].step_at(t_.ops.start[op]);
   };
   const std::vector<Token>& tokens = sequence.exact().at;
   std::size_t before = 0, before_length = 0;

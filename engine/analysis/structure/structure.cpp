@@ -20,6 +20,19 @@ const Nesting& Structure::frames() const {
   return frames_.get([&] { return std::make_shared<const Nesting>(t.frames, t.threads.size()); });
 }
 
+const std::vector<std::uint8_t>& Structure::operators() const {
+  return operators_.get([&] {
+    return std::make_shared<const std::vector<std::uint8_t>>(operators_of(analysis_.trace));
+  });
+}
+
+const std::vector<std::uint16_t>& Structure::callers() const {
+  const Trace& t = analysis_.trace;
+  return callers_.get([&] {
+    return std::make_shared<const std::vector<std::uint16_t>>(callers_of(t, Crews(t), operators()));
+  });
+}
+
 const ProgramLayers& Structure::layers() const {
   return layers_.get([this] {
     return timed("layers", [&] { return std::make_shared<const ProgramLayers>(analysis_); });
@@ -29,7 +42,7 @@ const ProgramLayers& Structure::layers() const {
 const HostWork& Structure::host_work() const {
   return host_work_.get([this] {
     return std::make_shared<const HostWork>(
-        analysis_.trace, analysis_.names, ranges(),
+        analysis_.trace, analysis_.names, ranges(), operators(),
         analysis_.total_ns() / std::max<std::int64_t>(1, analysis_.step_count()));
   });
 }

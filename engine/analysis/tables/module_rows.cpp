@@ -51,10 +51,9 @@ class ModuleRows {
         own_(own.of_layer),
         parts_(own.of_parts),
         sections_(own.sections),
-        all_(own_),
+        all_(own.with_all_within(layers_)),
         children_(own_.size()) {
     for (LayerId p = 1; p < all_.size(); ++p) children_[layers_[p].parent].push_back(p);
-    for (LayerId p = static_cast<LayerId>(all_.size()); p-- > 1;) add_to_parent(p);
   }
 
   std::vector<TableRow> rows() && {
@@ -63,15 +62,6 @@ class ModuleRows {
   }
 
  private:
-  // A layer that has ranges of its own was in them as long as they say, and one without them as
-  // long as those within. So host time is not added up twice.
-  void add_to_parent(LayerId p) {
-    Measures& to = all_[layers_[p].parent];
-    const Ns host_ns = to.host_ns;
-    to += all_[p];
-    if (own_[layers_[p].parent].host_ns > 0) to.host_ns = host_ns;
-  }
-
   bool is_shown(LayerId layer) const {
     return all_[layer].any() || (options_.whole && all_[layer].host_ns > 0);
   }
@@ -296,12 +286,25 @@ class ModuleRows {
   const std::vector<Measures>& own_;                                                   // by layer
   const std::vector<std::map<std::pair<SectionId, std::uint32_t>, Measures>>& parts_;  // by layer
   const std::vector<Section>& sections_;
-  std::vector<Measures> all_;                   // by layer, with all within
+  const std::vector<Measures> all_;             // by layer, with all within
   std::vector<std::vector<LayerId>> children_;  // by layer
   std::vector<TableRow> rows_;
 };
 
 }  // namespace
+
+// A layer that has ranges of its own was in them as long as they say, and one without them as long
+// as those within. So host time is not added up twice.
+std::vector<Measures> OwnMeasures::with_all_within(const ProgramLayers& layers) const {
+  std::vector<Measures> all = of_layer;
+  for (auto l = static_cast<LayerId>(all.size()); l-- > 1;) {
+    Measures& to = all[layers[l].parent];
+    const Ns host_ns = to.host_ns;
+    to += all[l];
+    if (of_layer[layers[l].parent].host_ns > 0) to.host_ns = host_ns;
+  }
+  return all;
+}
 
 std::vector<TableRow> module_rows(const Analysis& a, const OwnMeasures& own,
                                   const TableOptions& options) {
@@ -315,6 +318,13 @@ Ns TableRow::median_work_ns() const {
   const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
   std::nth_element(ns.begin(), middle, ns.end());
   return *middle;
+}
+
+std::pair<Ns, Ns> TableRow::least_most_work_ns() const {
+  const auto [least, most] = std::minmax_element(
+      members.begin(), members.end(),
+      [](const LayerMember& x, const LayerMember& y) { return x.work_ns < y.work_ns; });
+  return {least->work_ns, most->work_ns};
 }
 
 }  // namespace gh

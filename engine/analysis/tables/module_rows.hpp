@@ -17,6 +17,9 @@ struct OwnMeasures {
   /// Of each: what its operators take in each of its sections, 0 for what is in none.
   std::vector<std::map<std::pair<SectionId, std::uint32_t>, Measures>> of_parts;
   std::vector<Section> sections;
+
+  /// By LayerId: each layer with all that lies in it.
+  std::vector<Measures> with_all_within(const ProgramLayers& layers) const;
 };
 
 /// Of what is equal, what takes most comes first, then by name; of sums, what was met first.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/crews.hpp"
 #include "analysis/structure/structure.hpp"
 #include "analysis/tables/labels.hpp"
 
@@ -30,13 +29,10 @@ Around around_launches(const Analysis& a) {
   const Frames& frames = a.trace.frames;
   const ProgramLayers& layers = a.structure().layers();
   const Span window = a.analysed_window();
-  std::vector<std::uint8_t> analysed(a.trace.processes.size());
-  for (const DeviceSteps& d : a.devices)
-    if (d.process < analysed.size()) analysed[d.process] = 1;
+  const std::vector<std::uint8_t> analysed = a.analysed_threads();
   Around all;
   const auto add = [&](const auto& events, Row r, LayerId layer, bool is_function) {
-    if (events.end[r] <= std::max(events.start[r], window.start) ||
-        !analysed[a.trace.threads[events.thread[r]].process])
+    if (events.end[r] <= std::max(events.start[r], window.start) || !analysed[events.thread[r]])
       return;
     all.start.push_back(events.start[r]);
     all.end.push_back(events.end[r]);
@@ -55,7 +51,7 @@ Around around_launches(const Analysis& a) {
       add(frames, f, layers.of_frame(f), true);
       ++f;
     } else {
-      if (layers.of_range(r) != outside || !layers.is_operator(ranges.name[r]))
+      if (layers.of_range(r) != outside || !layers.tells_operator(ranges.name[r]))
         add(ranges, r, layers.of_range(r), false);
       ++r;
     }
@@ -115,16 +111,12 @@ Sections::Sections(const Analysis& a) {
   }
 
   // Backward runs on a thread without any; it is in what the thread that called it is in.
-  const std::vector<std::uint16_t> callers = callers_of(t, Crews(t), operators_of(t));
-  LastBegun last(nesting, all.start, t.threads.size());
+  const std::vector<std::uint16_t>& callers = a.structure().callers();
+  OpenInOrder open(nesting, all, t.threads.size());
   of_call_.resize(t.calls.size());
   for (Row call = 0; call < t.calls.size(); ++call) {
-    const Ns at = t.calls.start[call];
-    const std::uint16_t own = t.calls.thread[call];
-    Row around = no_row;
-    for (const std::uint16_t thread : {own, callers[own]})
-      if (around == no_row)
-        around = nesting.first_open(last.at(thread, at), at, [](Row) { return true; });
+    const Row around = open.first_around(t.calls.thread[call], t.calls.start[call], callers,
+                                         [](Row) { return true; });
     LayerId layer = layers.origin(layers.of_call(call)).layer;
     while (layers[layer].is_found) layer = layers[layer].parent;  // has no range of its own
     if (around != no_row && in[around].layer == layer) of_call_[call] = in[around].section;

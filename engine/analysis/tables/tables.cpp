@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/crews.hpp"
 #include "analysis/structure/structure.hpp"
 #include "analysis/tables/labels.hpp"
 #include "analysis/tables/module_rows.hpp"
@@ -103,10 +103,8 @@ class TableMaker {
         path_of_op_(path ? t_.ops.size() : 0),
         path_of_call_(path ? t_.calls.size() : 0),
         host_path_(path ? t_.threads.size() : 0),
-        analysed_(t_.processes.size()),
+        analysed_(a.analysed_threads()),
         sms_(a, "sm_active") {
-    for (const DeviceSteps& d : a.devices)
-      if (d.process < analysed_.size()) analysed_[d.process] = 1;
     if (!path) return;
     for (const PathPart& p : *path.parts) {
       if (p.of == PathPart::Of::operation) path_of_op_[p.row] += p.span.length();
@@ -184,7 +182,9 @@ class TableMaker {
       table.total_ns += r.each.total_ns;
       if (of_device) r.device_fraction = share(r.device_ns, a_.total_ns());
       if (path_) r.path_fraction = share(r.path_ns, path_.total_ns);
-      if (options_.summed) r.bound_by = r.sum.bound_by(a_.account);
+      if (!options_.summed) continue;
+      r.total_fraction = share(r.total_ns(), a_.total_ns());
+      r.bound_by = r.sum.bound_by(a_.account);
     }
     if (options_.by != By::module)
       sort_rows(table.rows, options_, options_.counted, std::identity());
@@ -201,7 +201,12 @@ class TableMaker {
   void each_op(Take take) const {
     for (std::size_t d = 0; d < a_.devices.size(); ++d) a_.each_op_in_steps(d, take);
   }
-  bool is_analysed(std::uint16_t thread) const { return analysed_[t_.threads[thread].process]; }
+  // Calls take(row) with the host's events that touch the window.
+  template <class Events, class Take>
+  void each_in_window(const Events& events, Take take) const {
+    for (Row r = 0; r < events.size() && events.start[r] < window_.end; ++r)
+      if (events.end[r] > window_.start && analysed_[events.thread[r]]) take(r);
+  }
   Ns within(Ns start, Ns end) const {
     return std::min(end, window_.end) - std::max(start, window_.start);
   }
@@ -362,12 +367,11 @@ class TableMaker {
     Rows rows("");
     RowById by_id(rows, ids);
     const Calls& c = t_.calls;
-    for (Row r = 0; r < c.size() && c.start[r] < window_.end; ++r) {
-      if (c.end[r] <= window_.start || !is_analysed(c.thread[r])) continue;
+    each_in_window(c, [&](Row r) {
       TableRow& row = rows[by_id.row(id_of(r), [&] { return row_of(id_of(r)); })];
       row.each.add(within(c.start[r], c.end[r]));
       row.path_ns += call_path(r);
-    }
+    });
     return finished(std::move(rows).taken());
   }
 
@@ -465,15 +469,14 @@ class TableMaker {
   void add_host_time(std::vector<Measures>& by_layer, const Events& events,
                      LayerOf layer_of) const {
     std::map<std::pair<std::uint16_t, LayerId>, Ns> until;
-    for (Row r = 0; r < events.size() && events.start[r] < window_.end; ++r) {
+    each_in_window(events, [&](Row r) {
       const LayerId layer = layer_of(r);
-      if (layer == outside || events.end[r] <= window_.start || !is_analysed(events.thread[r]))
-        continue;
+      if (layer == outside) return;
       Ns& in = until.try_emplace({events.thread[r], layer}, events.start[r]).first->second;
       by_layer[layer].host_ns +=
           std::max<Ns>(0, within(std::max(in, events.start[r]), events.end[r]));
       in = std::max(in, events.end[r]);
-    }
+    });
   }
 
   std::vector<TableRow> by_module() const {
@@ -498,13 +501,16 @@ class TableMaker {
           layers[l].is_found ? of_layer[layers[l].parent] : rows.add(row_called(path, path));
     }
     RowById by_name(rows, t_.names.size());
-    Launches launches(a_);
+    OpenInOrder open(a_.structure().ranges(), t_.ranges, t_.threads.size());
     std::vector<GroupId> of_call(t_.calls.size());
     for (Row c = 0; c < t_.calls.size(); ++c)
       if (const GroupId group = of_layer[layers.origin(layers.of_call(c)).layer];
           group != ungrouped)
         of_call[c] = group;
-      else if (const Row range = launches.innermost(c); range != no_row)
+      else if (const Row range = open.first_around(t_.calls.thread[c], t_.calls.start[c],
+                                                   a_.structure().callers(),
+                                                   [&](Row r) { return !is_operator(r); });
+               range != no_row)
         of_call[c] = by_name.row(t_.ranges.name[range],
                                  [&] { return range_row(t_.ranges.name[range], false); });
     const auto group_of = [&](Row op) -> GroupId {
@@ -546,43 +552,9 @@ class TableMaker {
 
   // ---- ranges by name
 
-  // The ranges around launches, asked for in order: of the thread, and of the thread that called
-  // it.
-  class Launches {
-   public:
-    explicit Launches(const Analysis& a)
-        : t_(a.trace),
-          nesting_(a.structure().ranges()),
-          is_operator_(operators_of(t_)),
-          callers_(callers_of(t_, Crews(t_), is_operator_)),
-          last_(nesting_, t_.ranges.start, t_.threads.size()) {}
-    bool is_operator(NameId name) const { return is_operator_[name] != 0; }
-    std::uint16_t caller(std::uint16_t thread) const { return callers_[thread]; }
-
-    // Calls take(range) until it returns true; returns that range, or no_row. Operators cover their
-    // own thread only.
-    template <class Take>
-    Row first_around(Row call, bool the_operators, Take take) {
-      const std::uint16_t thread = t_.calls.thread[call];
-      const Ns at = t_.calls.start[call];
-      const auto wanted = [&](Row r) {
-        return is_operator(t_.ranges.name[r]) == the_operators && take(r);
-      };
-      const Row own = nesting_.first_open(last_.at(thread, at), at, wanted);
-      if (own != no_row || the_operators || callers_[thread] == thread) return own;
-      return nesting_.first_open(last_.at(callers_[thread], at), at, wanted);
-    }
-    Row innermost(Row call) {
-      return first_around(call, false, [](Row) { return true; });
-    }
-
-   private:
-    const Trace& t_;
-    const Nesting& nesting_;
-    const std::vector<std::uint8_t> is_operator_;  // by name
-    const std::vector<std::uint16_t> callers_;     // by thread
-    LastBegun last_;
-  };
+  bool is_operator(Row range) const {
+    return a_.structure().operators()[t_.ranges.name[range]] != 0;
+  }
 
   // What counts is one.
   TableRow range_row(NameId name, bool the_operators) const {
@@ -597,31 +569,33 @@ class TableMaker {
   // operators, steps and passes have what was launched in them.
   std::vector<TableRow> ranges(bool the_operators) const {
     const Ranges& r = t_.ranges;
-    Launches launches(a_);
     const ProgramLayers* layers = the_operators ? nullptr : &a_.structure().layers();
     Rows rows("");
     RowById by_name(rows, t_.names.size());
-    const std::vector<Spans> host = host_path_of(launches, the_operators);
+    // Operators cover their own thread only.
+    std::vector<std::uint16_t> callers = a_.structure().callers();
+    if (the_operators) std::iota(callers.begin(), callers.end(), std::uint16_t{0});
+    const std::vector<Spans> host = host_path_of(callers);
     std::map<std::pair<std::uint16_t, GroupId>, Ns> open_until;  // by thread and row
     std::map<GroupId, std::set<LayerId>> layers_of;              // by row
-    for (Row i = 0; i < r.size() && r.start[i] < window_.end; ++i) {
-      if (r.end[i] <= window_.start || launches.is_operator(r.name[i]) != the_operators ||
-          !is_analysed(r.thread[i]))
-        continue;
+    each_in_window(r, [&](Row i) {
+      if (is_operator(i) != the_operators) return;
       const GroupId row =
           by_name.row(r.name[i], [&] { return range_row(r.name[i], the_operators); });
       if (layers && layers->of_range(i) != outside) layers_of[row].insert(layers->of_range(i));
       Ns& until = open_until.try_emplace({r.thread[i], row}, r.start[i]).first->second;
-      if (until > r.start[i]) continue;  // one in another of the same name counts once
+      if (until > r.start[i]) return;  // one in another of the same name counts once
       until = r.end[i];
       rows[row].each.add(within(r.start[i], r.end[i]));
       if (!host.empty()) rows[row].path_ns += overlap(host[r.thread[i]], {r.start[i], r.end[i]});
-    }
+    });
     const std::vector<Launched> launched = launched_by_calls();
     std::vector<Row> counted(rows.size(), no_row);  // by row: the last call that it had
+    OpenInOrder open(a_.structure().ranges(), r, t_.threads.size());
     for (Row c = 0; c < t_.calls.size(); ++c)
       if (launched[c].device_ns > 0 || launched[c].path_ns > 0)
-        launches.first_around(c, the_operators, [&](Row i) {
+        open.first_around(t_.calls.thread[c], t_.calls.start[c], callers, [&](Row i) {
+          if (is_operator(i) != the_operators) return false;
           const GroupId row = by_name.at(r.name[i]);
           if (row == ungrouped || std::exchange(counted[row], c) == c) return false;
           rows[row].device_ns += launched[c].device_ns;
@@ -655,8 +629,7 @@ class TableMaker {
   // Gives rows the work and the path of their layers, with all that lies in them.
   void set_layers(Rows& rows, const std::map<GroupId, std::set<LayerId>>& layers_of) const {
     const ProgramLayers& layers = a_.structure().layers();
-    std::vector<Measures> all = measured_layers().of_layer;
-    for (auto l = static_cast<LayerId>(all.size()); l-- > 1;) all[layers[l].parent] += all[l];
+    const std::vector<Measures> all = measured_layers().with_all_within(layers);
     for (const auto& [row, its] : layers_of) {
       TableRow& to = rows[row];
       to.device_ns = to.path_ns = 0;
@@ -673,12 +646,11 @@ class TableMaker {
   }
 
   // The path's time on host threads, by the thread whose ranges cover it.
-  std::vector<Spans> host_path_of(const Launches& launches, bool the_operators) const {
+  std::vector<Spans> host_path_of(const std::vector<std::uint16_t>& callers) const {
     std::vector<Spans> host(host_path_.size());
     for (std::uint16_t t = 0; t < host.size(); ++t)
-      for (const std::uint16_t to : std::set<std::uint16_t>{t, launches.caller(t)})
-        if (to == t || !the_operators)
-          host[to].insert(host[to].end(), host_path_[t].begin(), host_path_[t].end());
+      for (const std::uint16_t to : std::set<std::uint16_t>{t, callers[t]})
+        host[to].insert(host[to].end(), host_path_[t].begin(), host_path_[t].end());
     for (Spans& spans : host) spans = united(std::move(spans));
     return host;
   }
@@ -691,7 +663,7 @@ class TableMaker {
   const Span window_;
   std::vector<Ns> path_of_op_, path_of_call_;  // by row; empty without a path
   std::vector<std::vector<Span>> host_path_;   // by thread
-  std::vector<std::uint8_t> analysed_;         // by process
+  const std::vector<std::uint8_t> analysed_;   // by thread
   const SampledCurve sms_;
   std::vector<Table> tables_;
 };

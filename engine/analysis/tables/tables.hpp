@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/tables/layer_memory.hpp"
@@ -80,14 +81,19 @@ struct TableRow : Measures {
   enum class Of : std::uint8_t { layer, op, range, function };
   Of of = Of::layer;
   Ns own_ns = 0;  ///< of the total: outside of the rows within
-  std::optional<double> device_fraction, path_fraction;  ///< nothing where that does not apply
-  std::vector<LayerMember> members;                      ///< as the program first ran them
-  std::vector<std::size_t> odd;  ///< of the members: whose work takes other than the others'
-  std::string bound_by;          ///< WorkSum::bound_by
+  /// Of the steps' time and of the path: what total_ns(), device_ns and path_ns are. Nothing where
+  /// that does not apply.
+  std::optional<double> total_fraction, device_fraction, path_fraction;
+  std::vector<LayerMember> members;  ///< as the program first ran them
+  std::vector<std::size_t> odd;      ///< of the members: whose work takes other than the others'
+  std::string bound_by;              ///< WorkSum::bound_by
   // Of a kernel that a compiler wrote: the operators in it, and the file of its code.
   std::string operators, file;
 
-  Ns median_work_ns() const;  ///< of the members
+  Ns median_work_ns() const;                     ///< of the members
+  std::pair<Ns, Ns> least_most_work_ns() const;  ///< of the members, of which there are any
+  /// Whether it stands for several layers that only their number tells apart.
+  bool is_folded() const { return members.size() > 1 && name.find('*') != name.npos; }
 };
 
 struct Table {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/causes.hpp"
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 #include "base/span_cursor.hpp"
 
 namespace gh {

@@ -78,10 +78,10 @@ struct Context {
   /// The step of a device that this moment belongs to; null outside of them.
   const Step* step_at(std::size_t slot, Ns at) const {
     if (slot == no_slot) return nullptr;
-    const std::vector<Step>& steps = analysis.devices[slot].steps;
-    const auto after = std::partition_point(steps.begin(), steps.end(),
-                                            [&](const Step& s) { return s.span.start <= at; });
-    return after == steps.begin() || at >= (after - 1)->span.end ? nullptr : &*(after - 1);
+    const DeviceSteps& device = analysis.devices[slot];
+    const std::size_t step = device.step_at(at);
+    return step < device.steps.size() && device.steps[step].span.start <= at ? &device.steps[step]
+                                                                             : nullptr;
   }
   /// Ordinal of an analyzed device, as shown to users.
   int ordinal(std::size_t slot) const {

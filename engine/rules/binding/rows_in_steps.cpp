@@ -41,12 +41,7 @@ RowSet all_idle(const Analysis& a) {
 // The rows of host events that touch `window`, for the analyzed processes.
 template <class Events>
 RowSet host_rows(const Analysis& a, const Events& events, Span window) {
-  std::vector<std::uint8_t> wanted(a.trace.threads.size());
-  for (std::size_t t = 0; t < wanted.size(); ++t) {
-    wanted[t] = std::any_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
-      return d.process == a.trace.threads[t].process;
-    });
-  }
+  const std::vector<std::uint8_t> wanted = a.analysed_threads();
   const auto end = static_cast<std::size_t>(
       std::lower_bound(events.start.begin(), events.start.end(), window.end) -
       events.start.begin());

@@ -260,13 +260,12 @@ class StretchFinder {
     const Ranges& ranges = t_.ranges;
     const Calls& calls = t_.calls;
     launches_.assign(t_.names.size(), false);
-    const Nesting& nesting = a_.structure().ranges();
-    LastBegun last(nesting, ranges.start, t_.threads.size());
+    OpenInOrder open(a_.structure().ranges(), ranges, t_.threads.size());
     std::vector<bool> known(ranges.size());
     for (Row c = 0; c < calls.size(); ++c) {
       if (!gh::launches(a_.names.call[calls.name[c]])) continue;
       // Those around a range that is known to launch are known as well.
-      nesting.first_open(last.at(calls.thread[c], calls.start[c]), calls.start[c], [&](Row r) {
+      open.first_open(calls.thread[c], calls.start[c], [&](Row r) {
         if (known[r]) return true;
         known[r] = true;
         launches_[ranges.name[r]] = launches_[ranges.name[r]] || ranges.nest[r] != 0;
@@ -276,7 +275,7 @@ class StretchFinder {
   }
 
   bool launches_work(NameId name) const {
-    return launches_[name] && t_.names[name].find("::") != std::string::npos;
+    return launches_[name] && a_.structure().operators()[name] != 0;
   }
 
   const Context& c_;

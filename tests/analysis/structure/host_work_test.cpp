@@ -19,7 +19,7 @@ std::string doing(const std::string& trace, Ns from, Ns to, Ns step = 1'000'000,
       trace_from_text("return { ops = { { 0, 1, kernel = 'a', launched = { -5, -2 } } }, " + trace +
                       " }"),
       Classes(), {});
-  const HostWork work(a.trace, a.names, a.structure().ranges(), step);
+  const HostWork work(a.trace, a.names, a.structure().ranges(), a.structure().operators(), step);
   const HostWork::Doing found =
       work.during(thread_known ? a.trace.calls.thread[0] : no_index, 0, {1000 * from, 1000 * to});
   const auto& names = a.trace.names;
@@ -33,8 +33,9 @@ struct Watched {
       : a(trace_from_text("return { ops = { { 0, 1, kernel = 'a', launched = { -5, -2 } } }, " +
                           trace + " }"),
           Classes(), {}),
-        seen(HostWork(a.trace, a.names, a.structure().ranges(), 1'000'000)
-                 .seen({{a.trace.calls.thread[0], {1000 * from, 1000 * to}}})) {}
+        seen(
+            HostWork(a.trace, a.names, a.structure().ranges(), a.structure().operators(), 1'000'000)
+                .seen({{a.trace.calls.thread[0], {1000 * from, 1000 * to}}})) {}
   std::string name(NameId id) const { return std::string(a.trace.names[id]); }
   std::string thread(std::uint16_t t) const { return t == no_index ? "" : a.trace.threads[t].name; }
   const Analysis a;

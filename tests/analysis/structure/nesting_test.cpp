@@ -25,7 +25,7 @@ TEST_CASE("nesting: at each moment they match a search over all ranges") {
   }
   t.seal();
   const Nesting nesting(t.ranges, t.threads.size());
-  LastBegun last(nesting, t.ranges.start, t.threads.size());
+  OpenInOrder open(nesting, t.ranges, t.threads.size());
   for (Ns at = 0; at < 1100; at += 3)
     for (std::uint16_t thread = 0; thread < 2; ++thread) {
       std::vector<Row> expected;
@@ -40,7 +40,7 @@ TEST_CASE("nesting: at each moment they match a search over all ranges") {
         };
       };
       nesting.first_open(thread, at, to(at_once));
-      nesting.first_open(last.at(thread, at), at, to(in_order));
+      open.first_open(thread, at, to(in_order));
       CHECK(at_once == expected);
       CHECK(in_order == expected);
     }

@@ -1,8 +1,9 @@
 // What limits a unit, what the device needs for kernels of known size, and operations of
 // convolutions.
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "analysis/facts.hpp"
 #include "analysis/flops.hpp"

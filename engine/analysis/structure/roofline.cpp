@@ -1,4 +1,4 @@
-#include "analysis/roofline.hpp"
+#include "analysis/structure/roofline.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
+#include "analysis/structure/structure.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -37,32 +38,6 @@ Tier tier_of(Precision precision, const GpuPeaks& p, const Attainable& part) {
   }
 }
 
-// The innermost product range in which each operation was launched, by thread.
-class ProductRanges {
- public:
-  ProductRanges(const Trace& t, const RangeFlops& flops) : t_(t), by_thread_(t.threads.size()) {
-    for (Row r = 0; r < t.ranges.size(); ++r) {
-      const auto known = flops.of(t.ranges.name[r]);
-      if (known && *known > 0) by_thread_[t.ranges.thread[r]].push_back(r);
-    }
-  }
-  Row around(Row op) const {
-    const Row call = t_.ops.call[op];
-    if (call == no_row) return no_row;
-    const std::vector<Row>& ranges = by_thread_[t_.calls.thread[call]];
-    const Ns at = t_.calls.start[call];
-    const auto after = std::upper_bound(ranges.begin(), ranges.end(), at, [&](Ns moment, Row r) {
-      return moment < t_.ranges.start[r];
-    });
-    // Of nested ranges (a backward and its parts), only the last to begin is checked.
-    return after != ranges.begin() && t_.ranges.end[*(after - 1)] >= at ? *(after - 1) : no_row;
-  }
-
- private:
-  const Trace& t_;
-  std::vector<std::vector<Row>> by_thread_;
-};
-
 // Bytes of operands and result, each once; 0 for attention and convolutions, which are limited by
 // operations in every case that matters.
 double product_bytes(std::string_view name, int element_bytes, double flops) {
@@ -77,7 +52,11 @@ double product_bytes(std::string_view name, int element_bytes, double flops) {
 void each_known_work(const Analysis& a, const std::function<void(const KnownWork&)>& take) {
   const Trace& t = a.trace;
   const RangeFlops& flops = a.range_flops();
-  const ProductRanges products(t, flops);
+  const Nesting& nesting = a.structure().ranges();
+  std::vector<std::uint8_t> products(t.names.size());  // by name of a range
+  for (const NameId name : t.ranges.name) products[name] = flops.of(name).value_or(0) > 0;
+  const bool any = std::find(products.begin(), products.end(), 1) != products.end();
+  const auto is_product = [&](Row r) { return products[t.ranges.name[r]] != 0; };
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Device& device = t.devices[a.devices[d].device];
     const GpuPeaks peaks = a.classes.peaks(device);
@@ -92,8 +71,8 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
         take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
       }
-      if (kind != OpKind::kernel || a.is_collective(op)) return;
-      const Row range = products.around(op);
+      if (!any || kind != OpKind::kernel || a.is_collective(op)) return;
+      const Row range = nesting.first_around(t.calls, t.ops.call[op], is_product);
       if (range == no_row) return;
       ProductRange& of = ranges[range];
       of.ns += ns;
