@@ -7,10 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace gh {
+#include "base/json_forward.hpp"
 
-/// Keeps keys in the order written, so that two runs print the same bytes.
-using Json = nlohmann::ordered_json;
+namespace gh {
 
 /// Limits for a document. Much of the code that handles JSON recurses, and a value takes more
 /// memory than its text.

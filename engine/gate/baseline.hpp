@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json_forward.hpp"
 #include "gate/capture.hpp"
 
 namespace gh {

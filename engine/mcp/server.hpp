@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/json.hpp"
 #include "mcp/tools.hpp"
 
 namespace gh {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/json_forward.hpp"
 #include "mcp/child.hpp"
 
 namespace gh {
