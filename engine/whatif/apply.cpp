@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/span_cursor.hpp"
 #include "whatif/graph_capture.hpp"
 
 namespace gh {
@@ -156,12 +157,14 @@ class Application {
       const HostTime& host = of(thread);
       const Spans& beside = of_process[process_of(thread)];
       if (host.parts.empty() && host.whole.empty() && beside.empty()) continue;
+      SpanCursor idle(host.whole);
       for (const Row c : g_.thread_calls[thread]) {
         shorten_pause_before(c, thread, host, beside, by);
         // A call may go on after the work that it waits for has ended, and the GPU is then idle
-        // during the call.
+        // during the call: that time is the call's own.
+        const Ns own = idle.overlap(span_of_call(c));
         for (const std::size_t place : {edge::begin, edge::wait})
-          cut(g_.end_node(c), place, time_in(c, host.whole), by);
+          cut(g_.end_node(c), place, own, by);
       }
     }
     // A call that returns sooner also starts sooner what it launches.
@@ -169,7 +172,7 @@ class Application {
       const Row c = g_.launch_of(op);
       if (c == no_row || e_.from[g_.start_node(op)][edge::launch] != g_.begin_node(c)) continue;
       const HostTime& host = of(g_.analysis.trace.calls.thread[c]);
-      cut(g_.start_node(op), edge::launch, time_in(c, host.whole), by);
+      cut(g_.start_node(op), edge::launch, overlap(host.whole, span_of_call(c)), by);
     }
   }
 
@@ -195,10 +198,9 @@ class Application {
     cut(b, place, whole ? pause.length() : part, by);
   }
 
-  // The part of a call in which a GPU is idle: that time is the call's own.
-  Ns time_in(Row call, const Spans& idle) const {
+  Span span_of_call(Row call) const {
     const Calls& calls = g_.analysis.trace.calls;
-    return idle.empty() ? 0 : overlap(idle, Span{calls.start[call], calls.end[call]});
+    return {calls.start[call], calls.end[call]};
   }
 
   // Scales `ns` of an edge's weight by `by`.

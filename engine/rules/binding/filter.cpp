@@ -151,13 +151,11 @@ void Filter::call_class(const Context& c, const Globs& globs) {
                    NameId name) { return passes[static_cast<std::size_t>(class_of[name])] != 0; });
 }
 
-bool Filter::passes_by_name(NameId name) const {
-  Answer& answer = name_answers_[name];
-  if (answer == not_asked) {
-    answer = std::all_of(name_tests_.begin(), name_tests_.end(),
-                         [name](const NameTest& passes) { return passes(name); });
-  }
-  return answer != 0;
+bool Filter::ask(NameId name) const {
+  const bool passes = std::all_of(name_tests_.begin(), name_tests_.end(),
+                                  [name](const NameTest& test) { return test(name); });
+  name_answers_[name] = static_cast<Answer>(passes);
+  return passes;
 }
 
 Rows Filter::of(const Context& c, const Rows& all) const {

@@ -51,7 +51,12 @@ class Filter {
   void name_test(const Context& c, NameTest passes);
   void kernel_class(const Context& c, const Globs& globs);
   void call_class(const Context& c, const Globs& globs);
-  bool passes_by_name(NameId name) const;
+  bool ask(NameId name) const;
+  // Of each row that a rule looks through.
+  bool passes_by_name(NameId name) const {
+    const Answer answer = name_answers_[name];
+    return answer == not_asked ? ask(name) : answer != 0;
+  }
   RowSet passing(const Context& c, const Rows& all) const;
   template <class Quick>
   RowSet passing(const Context& c, const Rows& all, Quick quick) const;
