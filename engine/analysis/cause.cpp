@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 namespace gh {
 namespace {
@@ -78,7 +79,8 @@ Cause::Cause(std::string_view name) {
 
 std::string cause_name(Cause::Of kind) {
   const Named* other = other_with(&Named::of, kind);
-  return other ? std::string(other->name) : "";
+  if (!other) throw std::logic_error("kernels and idle time have causes of their own");
+  return std::string(other->name);
 }
 std::string cause_name(IdleCause c) { return std::string(of_idle) + name_of(c); }
 std::string cause_name(std::string_view kernel_class) {

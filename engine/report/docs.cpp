@@ -102,7 +102,8 @@ Marks marks_of_pages(const std::vector<Rule>& rules) {
   for (const Fact& f : facts.all())
     marks["facts"] += fmt::format("| `{}` | {} | {} |\n", f.name, name_of(f.unit), f.doc);
   for (const ConfigKey& k : config_keys())
-    marks["keys"] += fmt::format("| `{}` | {} | {} |\n", k.name, k.type, k.doc);
+    marks["keys"] += fmt::format("| `{}` | {} | {}{} |\n", k.name, k.type, k.doc,
+                                 k.required ? " Required." : "");
   for (const Rule& rule : rules)
     marks["rules"] +=
         fmt::format("| [{0}](rules/{0}.md) | {1} | {2} |\n", rule.id, rule.category, rule.title);

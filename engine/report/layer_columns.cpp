@@ -8,6 +8,18 @@
 #include "report/tables.hpp"
 
 namespace gh {
+namespace {
+
+// The further the devices are apart, the higher it sorts.
+LayerColumn::Cell spread_over_devices(const TableRow& r, double devices, double steps) {
+  if (devices < 2 || r.sum.by_device.size() < 2) return {};
+  const auto [least, most] = std::minmax_element(r.sum.by_device.begin(), r.sum.by_device.end());
+  const auto of_step = [&](Ns ns) { return duration(static_cast<double>(ns) * devices / steps); };
+  return {fmt::format("{} to {}", of_step(*least), of_step(*most)),
+          static_cast<double>(*most - *least)};
+}
+
+}  // namespace
 
 std::vector<LayerColumn> layer_columns(const TablesReport& layers,
                                        const std::vector<std::size_t>& rows) {
@@ -58,18 +70,8 @@ std::vector<LayerColumn> layer_columns(const TablesReport& layers,
        }},
       {"AT PEAK", "Memory at the peak", 8, 9,
        [=](const TableRow& r) { return bytes(static_cast<double>(r.peak_bytes), memories); }},
-      // The further the devices are apart, the higher it sorts.
       {"BY RANK", "By device", 20, 9,
-       [=](const TableRow& r) {
-         if (devices < 2 || r.sum.by_device.size() < 2) return Cell{};
-         const auto [least, most] =
-             std::minmax_element(r.sum.by_device.begin(), r.sum.by_device.end());
-         const auto of_step = [&](Ns ns) {
-           return duration(static_cast<double>(ns) * devices / steps);
-         };
-         return Cell{fmt::format("{} to {}", of_step(*least), of_step(*most)),
-                     static_cast<double>(*most - *least)};
-       }},
+       [=](const TableRow& r) { return spread_over_devices(r, devices, steps); }},
       {"BOUND BY", "Bound by", 14, 3,
        [](const TableRow& r) {
          return Cell{r.bound_by, std::nullopt};

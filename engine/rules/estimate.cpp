@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <variant>
 
 #include "analysis/causes.hpp"
@@ -47,15 +48,17 @@ double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
-// Whose time a fix saves: that of most of what its changes name. Operations that only follow each
-// other more closely, calls and pauses are the host's.
+// Whose time most of what the changes name is. Of operations that only follow each other more
+// closely it is that of the calls that launch them, each once; calls and pauses are the host's.
 std::optional<Owner> owner_of(const Changes& changes, const Analysis& analysis) {
+  if (changes.empty()) return std::nullopt;
   const Trace& t = analysis.trace;
   const Causes causes(t, analysis.classes, analysis.names);
   std::array<Ns, static_cast<std::size_t>(Owner::count)> ns{};
   const auto add = [&](Owner owner, Ns length) { ns[static_cast<std::size_t>(owner)] += length; };
+  std::set<Row> counted;
   const auto add_call = [&](Row call) {
-    add(Owner::host, t.calls.end[call] - t.calls.start[call]);
+    if (counted.insert(call).second) add(Owner::host, t.calls.end[call] - t.calls.start[call]);
   };
   for (const Change& change : changes) {
     for (const Row op : ops_of(change))

@@ -51,7 +51,7 @@ struct Column {
 };
 
 /// What `columns` of a kind of event declares them to; calls `visit(column)` for each. `columns` is
-/// a template and takes it as its argument, since every file of the program includes the
+/// a template and takes it as its argument, since most files of the program include the
 /// declarations and only a few walk them: a file that does not has nothing to compile of them.
 template <class Visit>
 struct ColumnList {

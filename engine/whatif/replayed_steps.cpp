@@ -172,6 +172,7 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
       take(op, d, 0);
       continue;
     }
+    // An operation that ends with a step is in it.
     const auto in = static_cast<std::ptrdiff_t>(a.devices[d].step_at(t.ops.end[op] - 1)) -
                     static_cast<std::ptrdiff_t>(first);
     if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||

@@ -76,6 +76,21 @@ TEST_CASE(
         "'severity'?)");
 }
 
+TEST_CASE("configuration: every key is described, once, with a type that is checked") {
+  const std::set<std::string> types = {
+      "string",          "number",         "table",
+      "true or false",   "date",           "list of strings",
+      "list of numbers", "list of tables", "string or list of strings"};
+  std::set<std::string> names;
+  for (const gh::ConfigKey& k : gh::config_keys()) {
+    INFO(k.name);
+    CHECK(names.insert(k.name).second);
+    CHECK(types.contains(k.type));
+    CHECK(k.doc.size() > 3);
+  }
+  CHECK(names.size() > 40);
+}
+
 TEST_CASE("configuration: values of the wrong type are rejected with their position") {
   CHECK(refusal_of("select = 'memory'\n") == "gh-advise.toml:1:10: 'select' must be a list");
   CHECK(refusal_of("select = ['memory', 3]\n") ==

@@ -59,12 +59,14 @@ class Numbers {
     return is_sign(1, "+-*/%") && at_ + 2 < tokens_.size() && tokens_[at_ + 2].is_number() &&
            (!is_sign(1, "+-") || !is_sign(3, "*/%^"));
   }
-  // x > 1e6: whatever it counts, that is a limit. Nothing, one and several need no reason.
+  // x > 1e6: whatever it counts, that is a limit. Those of one digit are judged as any number.
   bool is_limit() const {
+    const std::size_t sign = before(1) == "-" ? 2 : 1;
     const bool follows =
-        before(1) == ">" || before(1) == "<" ||
-        (before(1) == "=" && std::string("<>=~").find(before(2)) != std::string::npos);
-    return tokens_[at_].text.size() > 1 && (follows || is_sign(1, "<>~"));
+        before(sign) == ">" || before(sign) == "<" ||
+        (before(sign) == "=" && std::string("<>=~").find(before(sign + 1)) != std::string::npos);
+    return tokens_[at_].text.size() > 1 &&
+           (follows || is_sign(1, "<>~") || (is_sign(1, "=") && is_sign(2, "=")));
   }
 
   bool is_allowed() const {
@@ -105,7 +107,8 @@ TEST_CASE("rule style: a number of a rule's code is an option, a factor or a con
   CHECK(Numbers("local function f() if x > 0.3 then return end end").thresholds().size() == 1);
   CHECK(Numbers("return { evaluate = function() return 3 * x / 2 end }").thresholds().size() == 1);
   CHECK(Numbers("return { options = { share = { default = 1 / 3 } } }").thresholds().empty());
-  for (const char* hidden : {"x > 1 / 2", "x * (1 + 2)", "x < 1e6", "x >= 1000", "100 < x"}) {
+  for (const char* hidden :
+       {"x > 1 / 2", "x * (1 + 2)", "x < 1e6", "x >= 1000", "100 < x", "1000 == x", "x < -1e6"}) {
     CAPTURE(hidden);
     CHECK(Numbers("return " + std::string(hidden)).thresholds().size() == 1);
   }
@@ -154,7 +157,7 @@ TEST_CASE("rule style: the causes that rules name exist") {
   const Analysis none(trace_from_text("return { ops = { { 0, 10, kernel = 'k' } } }"), Classes(),
                       {});
   for (const std::string& cause : none.account.causes) accounts.push_back("account." + cause + "_");
-  // The text, or its beginning up to a '*', begins one of these.
+  // The text is one of these, or its beginning up to a '*' begins one.
   const auto begins = [](std::string text, const std::vector<std::string>& all) {
     const bool whole = text.empty() || text.back() != '*';
     if (!whole) text.pop_back();

@@ -67,14 +67,18 @@ const Rule in_short_steps =
 
 }  // namespace
 
-TEST_CASE("standing: the time that a fix saves belongs to the GPU or to the host") {
-  const Evaluated e({gone, rule_with("waits", "{ unblock = trace:calls() }"),
-                     rule_with("launches", "{ graph = trace:ops() }"),
-                     rule_with("pauses", "{ pause = trace:idle() }"), rule_with("unknown", "")});
+TEST_CASE("standing: what a fix changes is mostly time of the GPU or of the host") {
+  const Evaluated e(
+      {gone, rule_with("waits", "{ unblock = trace:calls() }"),
+       rule_with("launches", "{ graph = trace:ops() }"),
+       rule_with("pauses", "{ pause = trace:idle() }"),
+       rule_with("mostly", "{ scale = trace:ops(), by = 0.5 }, { unblock = trace:calls() }"),
+       rule_with("unknown", "")});
   CHECK(e["gone"].owner == Owner::gpu);
   CHECK(e["waits"].owner == Owner::host);
   CHECK(e["launches"].owner == Owner::host);
   CHECK(e["pauses"].owner == Owner::host);
+  CHECK(e["mostly"].owner == Owner::gpu);  // its kernels take longer than its calls
   CHECK(!e["unknown"].owner);
 }
 

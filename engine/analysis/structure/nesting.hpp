@@ -77,7 +77,7 @@ class Nesting {
   }
   /// Of a launch, on its own thread; no_row without a call.
   template <class Take>
-  Row first_around(const Calls& calls, Row call, Take take) const {
+  Row first_on_own_thread(const Calls& calls, Row call, Take take) const {
     return call == no_row ? no_row : first_open(calls.thread[call], calls.start[call], take);
   }
   /// Calls take(span, row) for each part of a thread's time, starting from its end: the innermost

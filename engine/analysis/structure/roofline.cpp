@@ -72,7 +72,7 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
         take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
       }
       if (!any || kind != OpKind::kernel || a.is_collective(op)) return;
-      const Row range = nesting.first_around(t.calls, t.ops.call[op], is_product);
+      const Row range = nesting.first_on_own_thread(t.calls, t.ops.call[op], is_product);
       if (range == no_row) return;
       ProductRange& of = ranges[range];
       of.ns += ns;

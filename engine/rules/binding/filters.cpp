@@ -99,6 +99,7 @@ void device(const Given& g, Filter& filter) {
 // The enumerators that a rule names, as bits.
 template <class Enum>
 std::uint8_t bits_of(const Given& g, const char* what) {
+  static_assert(static_cast<std::size_t>(Enum::count) <= 8, "each has a bit");
   const std::vector<std::string> wanted = globs(g).list;
   std::vector<std::string> names;
   std::uint8_t bits = 0;

@@ -46,6 +46,23 @@ TEST_CASE("nesting: at each moment they match a search over all ranges") {
     }
 }
 
+TEST_CASE("nesting: a launch that its own thread does not explain is in a range of its caller") {
+  const Trace t = trace_from_text(
+      "return { ranges = { { 0, 100, 'outer' }, { 50, 60, 'own', thread = 'other' } } }");
+  const Nesting nesting(t.ranges, t.threads.size());
+  OpenInOrder open(nesting, t.ranges, t.threads.size());
+  const std::uint16_t other = t.ranges.thread[1], caller = t.ranges.thread[0];
+  std::vector<std::uint16_t> callers(t.threads.size());
+  for (std::uint16_t thread = 0; thread < callers.size(); ++thread) callers[thread] = thread;
+  const auto any = [](Row) { return true; };
+  CHECK(open.first_around(other, 10'000, callers, any) == no_row);
+  callers[other] = caller;
+  CHECK(open.first_around(other, 20'000, callers, any) == 0);
+  CHECK(open.first_around(other, 55'000, callers, any) == 1);
+  CHECK(open.first_around(other, 70'000, callers, any) == 0);
+  CHECK(open.first_around(other, 110'000, callers, any) == no_row);
+}
+
 TEST_CASE("nesting: operators are recognized by name") {
   for (const char* name : {"aten::mm", "AddmmBackward0", "aten::mm, sizes = [[2, 3]]",
                            "torch::autograd::AccumulateGrad", "MmBackward0, seq = 5"})

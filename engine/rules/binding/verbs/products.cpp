@@ -36,7 +36,7 @@ void each_in_range(const Context& c, const Rows& ops, IsOne is_one, Take take) {
   const Trace& t = c.trace();
   const Nesting& ranges = c.analysis.structure().ranges();
   ops.rows.each([&](Row op) {
-    const Row range = ranges.first_around(t.calls, t.ops.call[op], is_one);
+    const Row range = ranges.first_on_own_thread(t.calls, t.ops.call[op], is_one);
     if (range != no_row) take(op, range);
   });
 }

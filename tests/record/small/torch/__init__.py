@@ -1,7 +1,7 @@
 """A PyTorch just large enough to be watched, which starts in no time: loaders, losses, optimizers.
 
 FAKE_GPU: it says that it computes on a GPU, and its profiler leaves $TRACE as the recording.
-OWN_CLOCK: nothing takes time but the program's own sleeping, and that no time of the machine's, so that times are the same each time.
+OWN_CLOCK: only the program's sleeping takes time, and it passes on this clock only, so that times are the same each time.
 """
 import os
 import shutil
