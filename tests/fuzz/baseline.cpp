@@ -1,6 +1,7 @@
 // Baselines, read and compared with themselves.
 #include "gate/baseline.hpp"
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "fuzz.hpp"
 #include "gate/comparison.hpp"

@@ -72,7 +72,9 @@ TEST_CASE("standing: what a fix changes is mostly time of the GPU or of the host
       {gone, rule_with("waits", "{ unblock = trace:calls() }"),
        rule_with("launches", "{ graph = trace:ops() }"),
        rule_with("pauses", "{ pause = trace:idle() }"),
-       rule_with("mostly", "{ scale = trace:ops(), by = 0.5 }, { unblock = trace:calls() }"),
+       rule_with(
+           "mostly",
+           "{ scale = trace:ops(), by = 0.5 }, { unblock = trace:calls { name = '*Launch*' } }"),
        rule_with("unknown", "")});
   CHECK(e["gone"].owner == Owner::gpu);
   CHECK(e["waits"].owner == Owner::host);
