@@ -94,23 +94,6 @@ Limit limit_of(const Cause& cause) {
   return other ? other->limit : Limit::host;
 }
 
-const char* name_of(Owner owner) {
-  static constexpr std::array<const char*, static_cast<std::size_t>(Owner::count)> names{
-      "gpu", "link", "ranks", "host"};
-  return names[static_cast<std::size_t>(owner)];
-}
-
-Owner owner_of(const Cause& cause) {
-  switch (limit_of(cause)) {
-    case Limit::network: return Owner::ranks;
-    case Limit::link:
-    case Limit::unified_memory: return Owner::link;
-    case Limit::host:
-    case Limit::launching: return Owner::host;
-    default: return Owner::gpu;
-  }
-}
-
 std::string cause_label(std::string_view name) {
   if (const Named* other = other_named(name)) return other->label;
   const std::size_t dot = name.find('.');

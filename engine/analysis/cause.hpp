@@ -45,11 +45,8 @@ enum class Owner : std::uint8_t {
   gpu,    ///< it computes, or moves data within its memory
   link,   ///< between the GPU and the host or another GPU, also where pages of unified memory move
   ranks,  ///< the other ranks of a job and the network to them
-  host,   ///< the program on the CPU: it launches, loads data, waits or computes
-  count
+  host    ///< the program on the CPU: it launches, loads data, waits or computes
 };
-const char* name_of(Owner);
-Owner owner_of(const Cause& cause);
 
 /// Names in the account: "idle.sync", "compute.gemm_half".
 std::string cause_name(Cause::Of kind);  ///< of neither kernels nor idle time

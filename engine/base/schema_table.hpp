@@ -14,6 +14,13 @@ inline toml::table schema_table(const char* path) {
   return toml::parse(embedded_file(path), std::string_view(path));
 }
 
+/// Calls take(entry) for each [[name]] of a table.
+template <class Take>
+void each_entry(const toml::table& table, const char* name, Take take) {
+  if (const toml::array* entries = table[name].as_array())
+    for (const toml::node& entry : *entries) take(*entry.as_table());
+}
+
 /// The strings of a list, or a single string; empty for anything else.
 inline std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
   std::vector<std::string> out;

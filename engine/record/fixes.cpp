@@ -15,9 +15,7 @@ namespace gh {
 const std::vector<Fix>& known_fixes() {
   static const std::vector<Fix> fixes = [] {
     std::vector<Fix> list;
-    const toml::table schema = schema_table("schemas/fixes.toml");
-    for (const toml::node& node : *schema["fix"].as_array()) {
-      const toml::table& t = *node.as_table();
+    each_entry(schema_table("schemas/fixes.toml"), "fix", [&](const toml::table& t) {
       Fix fix;
       fix.name = t["name"].value_or(std::string());
       fix.code = t["code"].value_or(std::string());
@@ -27,7 +25,7 @@ const std::vector<Fix>& known_fixes() {
         for (const auto& [name, value] : *variables)
           fix.environment[std::string(name.str())] = value.value_or(std::string());
       list.push_back(std::move(fix));
-    }
+    });
     return list;
   }();
   return fixes;

@@ -24,10 +24,7 @@ bool in_name(char c) { return begins_name(c) || is_digit(c); }
 class Documentation {
  public:
   Documentation() {
-    const toml::table table = schema_table("schemas/links.toml");
-    const toml::array* links = table["link"].as_array();
-    for (const toml::node& node : *links) {
-      const toml::table& link = *node.as_table();
+    each_entry(schema_table("schemas/links.toml"), "link", [&](const toml::table& link) {
       const auto address = link["url"].value_or(std::string());
       addresses_.push_back(address);
       for (const std::string& name : strings(link["api"])) apis_.emplace(name, address);
@@ -35,7 +32,7 @@ class Documentation {
         words_.emplace(name, address);
         by_first_word_[name.substr(0, name.find(' '))].push_back(name);
       }
-    }
+    });
     for (auto& [word, names] : by_first_word_)
       std::sort(names.begin(), names.end(),
                 [](const std::string& a, const std::string& b) { return a.size() > b.size(); });

@@ -285,12 +285,10 @@ toml::table parsed(const std::string& text, const std::filesystem::path& path) {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
-    const toml::table described = schema_table("schemas/configuration.toml");
-    for (const toml::node& node : *described["key"].as_array()) {
-      const toml::table& key = *node.as_table();
+    each_entry(schema_table("schemas/configuration.toml"), "key", [&](const toml::table& key) {
       const auto text = [&](const char* of) { return key[of].value_or(std::string()); };
       all.push_back({text("name"), text("type"), text("doc"), key["required"].value_or(false)});
-    }
+    });
     return all;
   }();
   return keys;

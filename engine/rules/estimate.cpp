@@ -1,12 +1,9 @@
 #include "rules/estimate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <set>
 #include <variant>
 
-#include "analysis/causes.hpp"
 #include "whatif/replay.hpp"
 
 namespace gh {
@@ -48,32 +45,6 @@ double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
-// Whose time most of what the changes name is. Of operations that only follow each other more
-// closely it is that of the calls that launch them, each once; calls and pauses are the host's.
-std::optional<Owner> owner_of(const Changes& changes, const Analysis& analysis) {
-  if (changes.empty()) return std::nullopt;
-  const Trace& t = analysis.trace;
-  const Causes causes(t, analysis.classes, analysis.names);
-  std::array<Ns, static_cast<std::size_t>(Owner::count)> ns{};
-  const auto add = [&](Owner owner, Ns length) { ns[static_cast<std::size_t>(owner)] += length; };
-  std::set<Row> counted;
-  const auto add_call = [&](Row call) {
-    if (counted.insert(call).second) add(Owner::host, t.calls.end[call] - t.calls.start[call]);
-  };
-  for (const Change& change : changes) {
-    for (const Row op : ops_of(change))
-      if (traits_of(change).shortens_operations)
-        add(gh::owner_of(analysis.account.kinds[causes.of(op)]), t.span_of(op).length());
-      else if (t.ops.call[op] != no_row)
-        add_call(t.ops.call[op]);
-    for (const Row call : calls_of(change)) add_call(call);
-    for (const HostSpan& host : host_of(change)) add(Owner::host, host.span.length());
-  }
-  const auto most = std::max_element(ns.begin(), ns.end());
-  if (*most == 0) return std::nullopt;
-  return static_cast<Owner>(most - ns.begin());
-}
-
 // From the savings, unless the rule or the configuration sets it. What may not exist at all is a
 // note.
 Severity severity_of(const Claim& claim, double fraction, bool doubted) {
@@ -98,7 +69,6 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
   e.alone_ns = std::llround(claim.share * static_cast<double>(step.ns));
   e.alone_fraction = claim.share;
   e.about = claim.about;
-  e.owner = owner_of(f.changes, analysis);
   if (replay && !f.changes.empty() && replay->reason().empty()) {
     e.step_ns = replay->step_ns({});
     e.replayed = predicted(*replay, f.changes, claim.uncertain);

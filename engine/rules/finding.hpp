@@ -106,7 +106,7 @@ struct Estimate {
   Ns step_ns = 0;                      ///< the step to which times and shares refer
   Ns alone_ns = 0;                     ///< what this fix saves: at most, or about
   double alone_fraction = 0;           ///< of the step, 0 to 1
-  std::optional<Owner> owner;          ///< whose time most of what its changes name is
+  std::optional<Owner> owner;          ///< whose time that is; nothing until a replay says it
   bool about = false;                  ///< that may be exceeded; otherwise it is an upper limit
   std::optional<Ns> explained_ns;      ///< the lost time that the message names
   std::optional<Prediction> replayed;  ///< the step after this fix: expected, least and most

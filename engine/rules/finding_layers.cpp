@@ -165,9 +165,8 @@ std::vector<Finding> with_layers(std::vector<Finding> findings, const Analysis& 
   if (findings.empty() || analysis.total_ns() == 0) return findings;
   const FindingLayers layers(analysis);
   if (!layers.any()) return findings;
-  std::vector<Finding> named;
-  for (Finding& f : findings) named.push_back(layers.with_its(std::move(f)));
-  return named;
+  for (Finding& f : findings) f = layers.with_its(std::move(f));
+  return findings;
 }
 
 }  // namespace gh

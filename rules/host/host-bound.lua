@@ -133,9 +133,8 @@ return {
 
     local doing, within, most = require "doing"(trace, pauses, options.named)
     -- On steps that fixes leave, a wait may look like work: gpu-idle has the waits.
-    if doing and trace:os_calls { name = doing, does = { "wait", "sleep" } }:count() > 0 then
-      return {}
-    end
+    local waiting = pauses:where { does = { "wait", "sleep" } }
+    if doing and require "doing"(trace, waiting, 0) == doing then return {} end
     local copies = trace:read_backs()
     local after = pauses:where { after = copies }
     local read = after:union_ns() >= options.read * idle

@@ -125,7 +125,7 @@ return {
     local launching = trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
     local in_turns = waits
       and launching >= 2 * idle
-      and trace:os_calls { name = doing, does = "wait_thread" }:count() > 0
+      and require "doing"(trace, pauses:where { does = "wait_thread" }, 0) == doing
     -- A rank that pauses twice as long as the others comes late to collectives: rank-straggler
     -- names it.
     local others = trace:fact "device.count" - 1

@@ -361,16 +361,7 @@ TEST_CASE("classes: a cause of the account is what its name says") {
     CHECK(a.account.kinds[c].computes() == a.account.causes[c].starts_with("compute."));
     CHECK(a.account.kinds[c].is_idle() == a.account.causes[c].starts_with("idle."));
   }
-  using gh::IdleCause, gh::Owner, gh::owner_of;
-  CHECK(owner_of(Cause(gh::KernelClass::norm)) == Owner::gpu);
-  CHECK(owner_of(Cause(Cause::Of::graph)) == Owner::gpu);
-  CHECK(owner_of(Cause(Cause::Of::copy)) == Owner::link);
-  CHECK(owner_of(Cause(Cause::Of::um_stall)) == Owner::link);
-  CHECK(owner_of(Cause(Cause::Of::communication)) == Owner::ranks);
-  CHECK(owner_of(Cause(IdleCause::input)) == Owner::host);
-  CHECK(owner_of(Cause(IdleCause::launch)) == Owner::host);
-  CHECK(owner_of(Cause(IdleCause::dependency)) == Owner::gpu);
-  CHECK(std::string(gh::name_of(Owner::ranks)) == "ranks");
+  using gh::IdleCause;
   CHECK(Cause(std::string("idle.sync")) == IdleCause::sync);
   CHECK(Cause(std::string("compute.gemm_half")) == gh::KernelClass::gemm_half);
   CHECK(Cause(std::string("compute.ours")).kernels == gh::KernelClass::own);

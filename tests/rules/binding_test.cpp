@@ -193,6 +193,15 @@ TEST_CASE("binding: what OS calls do is asked of the table") {
   CHECK(count("'read'") == "5");
   CHECK(count("'wake'") == "0");
   CHECK(answer(trace, "return trace:calls { does = 'wait' }:count()") == "0");
+  // Of idle time: what the host does in it.
+  const std::string pauses = five_steps(
+      "{ 10, 400, kernel = 'k', launched = { 5, 8 } }, { 710, 900, kernel = 'k', launched = { 705, "
+      "708 } } }, os_calls = { { 401, 704, 'poll' }");
+  const auto idle_ns = [&](const std::string& does) {
+    return std::stod(answer(pauses, "return trace:idle { does = '" + does + "' }:union_ns()"));
+  };
+  CHECK(idle_ns("wait") > 5 * 300'000);
+  CHECK(idle_ns("wait_thread") == 0);
   CHECK(answer(trace, "return select(2, pcall(trace.os_calls, trace, { does = 'sleeps' }))")
             .find("did you mean 'sleep'") != std::string::npos);
 }

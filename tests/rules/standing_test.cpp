@@ -67,23 +67,6 @@ const Rule in_short_steps =
 
 }  // namespace
 
-TEST_CASE("standing: what a fix changes is mostly time of the GPU or of the host") {
-  const Evaluated e(
-      {gone, rule_with("waits", "{ unblock = trace:calls() }"),
-       rule_with("launches", "{ graph = trace:ops() }"),
-       rule_with("pauses", "{ pause = trace:idle() }"),
-       rule_with(
-           "mostly",
-           "{ scale = trace:ops(), by = 0.5 }, { unblock = trace:calls { name = '*Launch*' } }"),
-       rule_with("unknown", "")});
-  CHECK(e["gone"].owner == Owner::gpu);
-  CHECK(e["waits"].owner == Owner::host);
-  CHECK(e["launches"].owner == Owner::host);
-  CHECK(e["pauses"].owner == Owner::host);
-  CHECK(e["mostly"].owner == Owner::gpu);  // its kernels take longer than its calls
-  CHECK(!e["unknown"].owner);
-}
-
 TEST_CASE(
     "standing: what a better fix removes is not saved twice, and the prediction for the fix alone "
     "stays") {

@@ -131,8 +131,10 @@ class OpenInOrder {
   }
   /// The first around a launch: of its own thread, or else of the thread that called it.
   template <class Take>
-  Row first_around(std::uint16_t thread, Ns at, const std::vector<std::uint16_t>& callers,
+  Row first_around(const Calls& calls, Row call, const std::vector<std::uint16_t>& callers,
                    Take take) {
+    const std::uint16_t thread = calls.thread[call];
+    const Ns at = calls.start[call];
     const Row own = first_open(thread, at, take);
     if (own != no_row || callers[thread] == thread) return own;
     return first_open(callers[thread], at, take);

@@ -53,10 +53,7 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
   const Trace& t = a.trace;
   const RangeFlops& flops = a.range_flops();
   const Nesting& nesting = a.structure().ranges();
-  std::vector<std::uint8_t> products(t.names.size());  // by name of a range
-  for (const NameId name : t.ranges.name) products[name] = flops.of(name).value_or(0) > 0;
-  const bool any = std::find(products.begin(), products.end(), 1) != products.end();
-  const auto is_product = [&](Row r) { return products[t.ranges.name[r]] != 0; };
+  const auto is_product = [&](Row r) { return flops.of(t.ranges.name[r]).value_or(0) > 0; };
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Device& device = t.devices[a.devices[d].device];
     const GpuPeaks peaks = a.classes.peaks(device);
@@ -71,7 +68,7 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
         take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
       }
-      if (!any || kind != OpKind::kernel || a.is_collective(op)) return;
+      if (kind != OpKind::kernel || a.is_collective(op)) return;
       const Row range = nesting.first_on_own_thread(t.calls, t.ops.call[op], is_product);
       if (range == no_row) return;
       ProductRange& of = ranges[range];

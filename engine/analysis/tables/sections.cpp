@@ -115,8 +115,7 @@ Sections::Sections(const Analysis& a) {
   OpenInOrder open(nesting, all, t.threads.size());
   of_call_.resize(t.calls.size());
   for (Row call = 0; call < t.calls.size(); ++call) {
-    const Row around = open.first_around(t.calls.thread[call], t.calls.start[call], callers,
-                                         [](Row) { return true; });
+    const Row around = open.first_around(t.calls, call, callers, [](Row) { return true; });
     LayerId layer = layers.origin(layers.of_call(call)).layer;
     while (layers[layer].is_found) layer = layers[layer].parent;  // has no range of its own
     if (around != no_row && in[around].layer == layer) of_call_[call] = in[around].section;

@@ -507,8 +507,7 @@ class TableMaker {
       if (const GroupId group = of_layer[layers.origin(layers.of_call(c)).layer];
           group != ungrouped)
         of_call[c] = group;
-      else if (const Row range = open.first_around(t_.calls.thread[c], t_.calls.start[c],
-                                                   a_.structure().callers(),
+      else if (const Row range = open.first_around(t_.calls, c, a_.structure().callers(),
                                                    [&](Row r) { return !is_operator(r); });
                range != no_row)
         of_call[c] = by_name.row(t_.ranges.name[range],
@@ -594,7 +593,7 @@ class TableMaker {
     OpenInOrder open(a_.structure().ranges(), r, t_.threads.size());
     for (Row c = 0; c < t_.calls.size(); ++c)
       if (launched[c].device_ns > 0 || launched[c].path_ns > 0)
-        open.first_around(t_.calls.thread[c], t_.calls.start[c], callers, [&](Row i) {
+        open.first_around(t_.calls, c, callers, [&](Row i) {
           if (is_operator(i) != the_operators) return false;
           const GroupId row = by_name.at(r.name[i]);
           if (row == ungrouped || std::exchange(counted[row], c) == c) return false;

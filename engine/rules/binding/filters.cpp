@@ -123,10 +123,12 @@ void phase(const Given& g, Filter& filter) {
 }
 
 void does(const Given& g, Filter& filter) {
-  filter.test(
-      [bits = bits_of<OsCallDoes>(g, "OS call that does")](const Context& c, const Rows&, Row r) {
-        return (c.analysis.names.os_call[c.trace().os_calls.name[r]] & bits) != 0;
-      });
+  const Field of = g.kind == Kind::idle ? Field::doing : Field::name;
+  filter.test([of, bits = bits_of<OsCallDoes>(g, "OS call that does")](const Context& c,
+                                                                       const Rows& s, Row r) {
+    const TextKey name = text_key(c, s, r, of);
+    return name != no_text && (c.analysis.names.os_call[name] & bits) != 0;
+  });
 }
 
 // --- Booleans
@@ -263,7 +265,7 @@ constexpr FilterKey filter_keys[] = {
     {"memory", all_kinds, either_memory},
     {"device", all_kinds, device},
     {"phase", only(Kind::ranges), phase},
-    {"does", only(Kind::os_calls), does},
+    {"does", only(Kind::os_calls) | only(Kind::idle), does},
     {"min_ns", all_kinds, at_least<length_ns>},
     {"max_ns", all_kinds, at_most<length_ns>},
     {"min_bytes", all_kinds, at_least<value<Field::bytes>>},

@@ -74,9 +74,9 @@ template <class Entry, class Make>
 std::vector<Entry> documented(const char* tables, Make entry) {
   static const toml::table api = schema_table("schemas/api.toml");
   std::vector<Entry> list;
-  for (const toml::node& table : *api[tables].as_array())
-    list.push_back(
-        entry([&](const char* key) { return (*table.as_table())[key].value_or(std::string()); }));
+  each_entry(api, tables, [&](const toml::table& table) {
+    list.push_back(entry([&](const char* key) { return table[key].value_or(std::string()); }));
+  });
   return list;
 }
 
