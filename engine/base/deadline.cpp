@@ -101,10 +101,10 @@ std::int64_t time_left_ns() {
 void check_time() {
   if (time_left_ns() >= 0) return;
   const std::lock_guard lock(allowed_mutex);
-  throw Error(
-      fmt::format("{}: it took more than {} s of CPU time, and the phase '{}' was not over; if you "
-                  "trust the file, allow more with --timeout",
-                  allowed.file, allowed.seconds, allowed.phase));
+  throw Error(fmt::format(
+      "{}: it took more than {} s of CPU time, the last of it for '{}'; if you trust the "
+      "file, allow more with --timeout",
+      allowed.file, allowed.seconds, allowed.phase));
 }
 
 void check_time(std::string_view phase) {
