@@ -27,7 +27,8 @@ enum class Uploads { nothing, data, offloaded };
 // While a process uses one of its devices the others are idle, and what its host does cuts the idle
 // time of each of them. Machines have at most 16 devices; a process with more of them could fill
 // any memory with the pieces, so a pause of its devices is cut a few times only.
-constexpr std::size_t most_devices_cut_often = 16, few_cuts = 16;
+constexpr std::size_t most_devices_cut_often = 16;
+constexpr std::int64_t few_cuts = 16;
 
 // Evidence that the host fetched input where no range says so: none, an upload afterwards, or what
 // the host did.
@@ -114,7 +115,7 @@ class HostPause {
 
   void split() {
     Ns at = pause_.span.start;
-    while (at < launched_ && cuts_left_ > 0) {
+    while (at < launched_ && cuts_left_-- > 0) {
       while (range_ != thread_.loader.end() && range_->end <= at) ++range_;
       while (call_ != thread_.calls.end() && trace_.calls.end[*call_] <= at) ++call_;
       const Ns to_range =
@@ -128,7 +129,7 @@ class HostPause {
       else
         at = between_calls(at, to_call);
     }
-    add(at, launched_, IdleCause::unknown);
+    if (at < launched_) add(at, launched_, IdleCause::unknown);
     on_its_way();
   }
 
@@ -188,7 +189,7 @@ class HostPause {
       Ns beside_until = at - own_ns - 1;
       for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
                                      calls.start.begin());
-           i < calls.size() && calls.start[i] < until && cuts_left_ > 0; ++i) {
+           i < calls.size() && calls.start[i] < until && cuts_left_-- > 0; ++i) {
         if (calls.thread[i] == pause_.thread ||
             trace_.threads[calls.thread[i]].process != process_ || !launches(call_class(i)))
           continue;
@@ -263,7 +264,6 @@ class HostPause {
 
   Ns add(Ns from, Ns to, IdleCause cause, Row call = no_row) {
     if (from >= to) return from;
-    if (cuts_left_ > 0) --cuts_left_;
     while (!idle_.empty() && idle_.front().end <= from) idle_ = idle_.subspan(1);
     for (const Span& idle : idle_) {
       if (idle.start >= to) break;
@@ -284,7 +284,7 @@ class HostPause {
           trace_.calls.start[before] < trace_.ops.end[pause_.previous])
         return before;
     }
-    std::size_t looks = cuts_left_;
+    std::int64_t looks = cuts_left_;
     for (auto c = call_;
          c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end && looks > 0;
          ++c, --looks)
@@ -399,7 +399,7 @@ class HostPause {
   Spans::const_iterator range_;          // the first loader range that has not ended
   std::span<const Row>::iterator call_;  // the first call that has not ended
   Row synced_ = no_row;                  // the first wait for the GPU
-  std::size_t cuts_left_ = std::numeric_limits<std::size_t>::max();
+  std::int64_t cuts_left_ = std::numeric_limits<std::int64_t>::max();
 };
 
 bool is_offload(const Trace& trace, Row op) {

@@ -183,9 +183,10 @@ void check_twice(Checks& checks) {
            o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
            o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b];
   });
-  checks.add(count_twice(t.calls), t.calls.size(), most_twice, "CUDA calls appear twice",
-             {Source::calls});
-  checks.add(count_at_once(t.calls), t.calls.size(), most_at_once,
+  const std::int64_t at_once = count_at_once(t.calls);
+  checks.add(at_once == 0 ? 0 : count_twice(t.calls), t.calls.size(), most_twice,
+             "CUDA calls appear twice", {Source::calls});
+  checks.add(at_once, t.calls.size(), most_at_once,
              "CUDA calls begin at the same time as another of their thread", {Source::calls});
   checks.add(count_twice(t.ranges), t.ranges.size(), most_twice, "ranges appear twice",
              {Source::ranges});

@@ -162,9 +162,13 @@ class KernelsLookedAt {
     return d;
   }
 
-  // The text whose id a column holds.
-  std::optional<std::string> text(const Query& kernel, int column) {
-    return kernel.is_integer(column) ? strings_.find(kernel.integer(column)) : std::nullopt;
+  // The text whose id a column holds. Few kernels make up most launches.
+  const std::optional<std::string>& text(const Query& kernel, int column) {
+    static const std::optional<std::string> none;
+    if (!kernel.is_integer(column)) return none;
+    const auto [it, added] = texts_.try_emplace(kernel.integer(column));
+    if (added) it->second = strings_.find(it->first);
+    return it->second;
   }
 
  private:
@@ -172,6 +176,7 @@ class KernelsLookedAt {
   const Database& db_;
   const std::optional<RowIds> ids_;
   StringIds strings_;
+  std::map<std::int64_t, std::optional<std::string>> texts_;  // by id
 };
 
 void add_kernels_looked_at(const Table& table, const Database& db, std::vector<Doubt>& doubts) {
@@ -182,9 +187,9 @@ void add_kernels_looked_at(const Table& table, const Database& db, std::vector<D
     doubts.push_back(kernels.doubt(
         c, most_malformed, "have a full name that does not contain their short one",
         [&](const Query& kernel) -> std::optional<bool> {
-          const auto whole = kernels.text(kernel, 0), its_short = kernels.text(kernel, 1);
+          const auto &whole = kernels.text(kernel, 0), &its_short = kernels.text(kernel, 1);
           if (!whole || !its_short) return std::nullopt;
-          return whole->find(its_short->substr(0, beginning)) == whole->npos;
+          return whole->find(std::string_view(*its_short).substr(0, beginning)) == whole->npos;
         }));
   }
   // C++ mangles argument types into the name, so the demangled name has them too.
@@ -193,7 +198,7 @@ void add_kernels_looked_at(const Table& table, const Database& db, std::vector<D
     doubts.push_back(kernels.doubt(
         c, most_malformed, "have argument types only in their mangled name",
         [&](const Query& kernel) -> std::optional<bool> {
-          const auto whole = kernels.text(kernel, 0), mangled = kernels.text(kernel, 1);
+          const auto &whole = kernels.text(kernel, 0), &mangled = kernels.text(kernel, 1);
           if (!whole || !mangled || !mangled->starts_with("_Z") || whole->starts_with("_Z"))
             return std::nullopt;
           return whole->find('(') == whole->npos;
@@ -207,7 +212,7 @@ void add_kernels_looked_at(const Table& table, const Database& db, std::vector<D
     doubts.push_back(kernels.doubt(
         c, most_others, "have the name of a kernel with other registers",
         [&](const Query& kernel) -> std::optional<bool> {
-          const auto whole = kernels.text(kernel, 0);
+          const auto& whole = kernels.text(kernel, 0);
           if (!whole || whole->find('(') == whole->npos) return std::nullopt;
           const std::array code{kernel.integer(0), kernel.integer(1), kernel.integer(2)};
           const std::int64_t count = kernel.integer(3);
