@@ -130,6 +130,13 @@ class Serve(unittest.TestCase):
         with serving("--page", str(self.page), "--port", str(port)) as (_, same, _):
             self.assertEqual(same, port)
 
+    def test_a_pipe_or_a_device_is_no_page(self):
+        pipe = pathlib.Path(self.folder.name, "pipe.html")
+        os.mkfifo(pipe)
+        for path in (pipe, "/dev/zero"):
+            refused = subprocess.run([program, "serve", "--page", path], capture_output=True, text=True, timeout=10)
+            self.assertEqual((refused.returncode, refused.stderr), (2, f"gh-advise: {path}: is not a file\n"))
+
     def test_it_ends_with_the_signal(self):
         with serving("--page", str(self.page)) as (server, *_):
             server.send_signal(signal.SIGINT)
