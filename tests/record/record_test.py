@@ -1144,9 +1144,14 @@ def each_of(tests):
         yield from each_of(test) if isinstance(test, unittest.TestSuite) else [test]
 
 
-if __name__ == "__main__":
+def main(this):
+    """Runs the tests of a module, or those that are named."""
     os.environ.pop("PYTHONPATH", None)
-    loader, this = unittest.defaultTestLoader, sys.modules[__name__]
+    loader = unittest.defaultTestLoader
     chosen = loader.loadTestsFromNames(sys.argv[3:], this) if sys.argv[3:] else loader.loadTestsFromModule(this)
     ran = unittest.TextTestRunner().run(SideBySide(each_of(chosen)))
     sys.exit(not ran.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
