@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
 #include "base/unit_words.hpp"
@@ -49,6 +50,7 @@ MeasuredStep measured_step(const Request& request) {
 }  // namespace
 
 Analysis analyse(const Request& request) {
+  const TimeLimit limit;
   Classes classes;
   if (request.config) request.config->extend(classes);
 
@@ -71,6 +73,7 @@ Analysis analyse(const Request& request) {
 }
 
 Advice advise(const Request& request) {
+  const TimeLimit limit;
   const auto begin = [&](const char* phase) {
     if (request.begins) request.begins(phase);
   };

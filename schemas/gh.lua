@@ -186,7 +186,7 @@ function trace:devices_in_turn() end
 ---@return table
 function trace:stream_turns() end
 
---- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase (of ranges) and does (of OS calls: wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write) a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase (of ranges) and does (of OS calls, and of what the host does in idle time: wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write) a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
 --- (filter) -> selection
 ---@param filter any
 ---@return gh.Selection

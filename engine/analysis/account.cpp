@@ -11,6 +11,7 @@
 #include "analysis/causes.hpp"
 #include "analysis/chunks.hpp"
 #include "analysis/idle_causes.hpp"
+#include "base/deadline.hpp"
 #include "base/parallel.hpp"
 #include "base/span_cursor.hpp"
 
@@ -298,6 +299,7 @@ class AccountBuilder {
 
  private:
   void begin_device(std::size_t device, std::size_t chunk_size) {
+    check_time();
     const std::vector<Step>& steps = devices_[device].steps;
     std::vector<Span> spans;
     for (const Step& s : steps) spans.push_back(s.span);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/facts/table.hpp"
+#include "base/deadline.hpp"
 #include "base/patterns.hpp"
 
 namespace gh {
@@ -97,6 +98,7 @@ Error Facts::no_such_fact(const std::string& name) const {
 const FactValue& Facts::value(const std::string& name) const {
   const auto fact = index_.find(name);
   if (fact == index_.end()) throw no_such_fact(name);
+  check_time();
   Value& v = values_[fact->second];
   std::call_once(v.computed, [&] { v.value = computed(facts_[fact->second], analysis_); });
   return v.value;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
+#include <set>
 #include <span>
 #include <string>
 
@@ -21,6 +23,12 @@ constexpr Ns back_to_back_ns = 1'000'000;
 // What is sent to the device after a pause of the host: nothing, data, or data of a size that was
 // copied from the device before.
 enum class Uploads { nothing, data, offloaded };
+
+// While a process uses one of its devices the others are idle, and what its host does cuts the idle
+// time of each of them. Machines have at most 16 devices; a process with more of them could fill
+// any memory with the pieces, so a pause of its devices is cut a few times only.
+constexpr std::size_t most_devices_cut_often = 16;
+constexpr std::int64_t few_cuts = 16;
 
 // Evidence that the host fetched input where no range says so: none, an upload afterwards, or what
 // the host did.
@@ -62,15 +70,13 @@ Uploads sent_after(const Trace& trace, const Idle& pause, const OffloadedSizes& 
   return upload ? Uploads::data : Uploads::nothing;
 }
 
-// By process: whether all of its streams are on one device.
-std::vector<bool> processes_with_one_device(const Trace& trace) {
-  std::vector<bool> one(trace.processes.size(), true);
-  std::vector<std::uint16_t> device(trace.processes.size(), no_index);
-  for (const Stream& s : trace.streams) {
-    if (device[s.process] != no_index && device[s.process] != s.device) one[s.process] = false;
-    device[s.process] = s.device;
-  }
-  return one;
+// By process: on how many devices its streams are.
+std::vector<std::size_t> devices_of_processes(const Trace& trace) {
+  std::vector<std::set<std::uint16_t>> devices(trace.processes.size());
+  for (const Stream& s : trace.streams) devices[s.process].insert(s.device);
+  std::vector<std::size_t> count;
+  for (const std::set<std::uint16_t>& of_process : devices) count.push_back(of_process.size());
+  return count;
 }
 
 }  // namespace
@@ -86,7 +92,7 @@ class HostPause {
         crews_(causes.crews_),
         failed_(causes.failed_),
         habits_(causes.habits_),
-        one_device_(causes.one_device_),
+        devices_(causes.devices_),
         trains_(causes.trains_),
         process_(causes.trace_.threads[pause.thread].process),
         thread_(causes.threads_[pause.thread]),
@@ -103,12 +109,13 @@ class HostPause {
     call_ = thread_.calls.begin() +
             static_cast<std::ptrdiff_t>(partition_near(
                 thread_.calls, near.call, [&](Row c) { return trace_.calls.end[c] < start; }));
+    if (devices_[process_] > most_devices_cut_often) cuts_left_ = few_cuts;
     synced_ = first_sync();
   }
 
   void split() {
     Ns at = pause_.span.start;
-    while (at < launched_) {
+    while (at < launched_ && cuts_left_-- > 0) {
       while (range_ != thread_.loader.end() && range_->end <= at) ++range_;
       while (call_ != thread_.calls.end() && trace_.calls.end[*call_] <= at) ++call_;
       const Ns to_range =
@@ -122,6 +129,7 @@ class HostPause {
       else
         at = between_calls(at, to_call);
     }
+    if (at < launched_) add(at, launched_, IdleCause::unknown);
     on_its_way();
   }
 
@@ -162,7 +170,7 @@ class HostPause {
   bool waits_for_nothing(std::span<const Row>::iterator call) const {
     const bool for_last = pause_.previous != no_row && call != thread_.calls.begin() &&
                           trace_.ops.call[pause_.previous] == *std::prev(call);
-    return !for_last && one_device_[process_] && trace_.calls.start[*call] >= pause_.span.start &&
+    return !for_last && devices_[process_] < 2 && trace_.calls.start[*call] >= pause_.span.start &&
            trace_.calls.end[*call] <= pause_.span.end;
   }
 
@@ -181,7 +189,7 @@ class HostPause {
       Ns beside_until = at - own_ns - 1;
       for (auto i = static_cast<Row>(std::lower_bound(calls.start.begin(), calls.start.end(), at) -
                                      calls.start.begin());
-           i < calls.size() && calls.start[i] < until; ++i) {
+           i < calls.size() && calls.start[i] < until && cuts_left_-- > 0; ++i) {
         if (calls.thread[i] == pause_.thread ||
             trace_.threads[calls.thread[i]].process != process_ || !launches(call_class(i)))
           continue;
@@ -276,7 +284,10 @@ class HostPause {
           trace_.calls.start[before] < trace_.ops.end[pause_.previous])
         return before;
     }
-    for (auto c = call_; c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end; ++c)
+    std::int64_t looks = cuts_left_;
+    for (auto c = call_;
+         c != thread_.calls.end() && trace_.calls.end[*c] < pause_.span.end && looks > 0;
+         ++c, --looks)
       if (is_wait(*c) && !(call_class(*c) == CallClass::sync && waits_for_nothing(c))) return *c;
     return no_row;
   }
@@ -375,7 +386,7 @@ class HostPause {
   const Crews& crews_;
   const std::vector<Row>& failed_;
   const LaunchHabits& habits_;
-  const std::vector<bool>& one_device_;
+  const std::vector<std::size_t>& devices_;
   const bool trains_;
   const std::uint16_t process_;
   const HostThread& thread_;  // that launched the operation which ended the pause
@@ -388,6 +399,7 @@ class HostPause {
   Spans::const_iterator range_;          // the first loader range that has not ended
   std::span<const Row>::iterator call_;  // the first call that has not ended
   Row synced_ = no_row;                  // the first wait for the GPU
+  std::int64_t cuts_left_ = std::numeric_limits<std::int64_t>::max();
 };
 
 bool is_offload(const Trace& trace, Row op) {
@@ -412,7 +424,7 @@ IdleCauses::IdleCauses(const Trace& trace, const NameClasses& names, const Crews
       failed_(failed),
       threads_(trace, names),
       habits_(trace, names, crews, threads_),
-      one_device_(processes_with_one_device(trace)),
+      devices_(devices_of_processes(trace)),
       trains_(trains(names)) {}
 
 // For a pause that ends with pages moving to the host: when the host began to touch them; otherwise

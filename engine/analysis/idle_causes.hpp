@@ -71,7 +71,7 @@ class IdleCauses {
   const std::vector<Row>& failed_;
   HostThreads threads_;
   LaunchHabits habits_;
-  std::vector<bool> one_device_;  // by process
+  std::vector<std::size_t> devices_;  // by process: on how many it has streams
   bool trains_;
 };
 

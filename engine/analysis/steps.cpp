@@ -10,6 +10,7 @@
 
 #include "analysis/launch_times.hpp"
 #include "analysis/repetition.hpp"
+#include "base/deadline.hpp"
 
 namespace gh {
 namespace {
@@ -223,6 +224,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   }
   if (!selection.unit.empty()) select_unit(trace, classes, names, program, selection.unit, devices);
   for (DeviceSteps& device : devices) {
+    check_time();
     if (selection.unit.empty()) find_repetition(trace, classes, names, program, device);
     const Ns begin = trace.ops.start[device.ops.front()];
     if (!device.steps.empty() && selection.steps)

@@ -1,7 +1,7 @@
 // base: what any program of this kind needs. Nothing here knows about GPUs or includes another
 // folder. This is the map; include the one header that you need.
 #pragma once
-#include "base/deadline.hpp"      // --timeout: how long reading a report may take
+#include "base/deadline.hpp"      // --timeout: how long a report may take
 #include "base/embedded.hpp"      // rules/ and schemas/, which the build puts into the program
 #include "base/error.hpp"         // the exception whose text is meant for the user
 #include "base/files.hpp"         // reading files; writing them completely or not at all

@@ -23,9 +23,11 @@ class FieldReader {
   template <class Value>
   void or_null(std::string_view key, Value& value, const Value& none = {},
                Limits limits = {}) const {
-    std::optional<Value> stored;
-    read(at(key), stored, limits);
-    value = stored.value_or(none);
+    const Element stored = at(key);
+    if (stored.is_null())
+      value = none;
+    else
+      read(stored, value, limits);
   }
 
   void either(std::string_view key, bool& value, const char* yes, const char* no) const;

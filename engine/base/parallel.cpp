@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/deadline.hpp"
+
 namespace gh {
 namespace {
 
@@ -25,7 +27,10 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t, std::s
   std::exception_ptr failure;
   const auto run = [&](std::size_t worker) {
     try {
-      for (std::size_t i; !failed && (i = next++) < count;) work(i, worker);
+      for (std::size_t i; !failed && (i = next++) < count;) {
+        check_time();
+        work(i, worker);
+      }
     } catch (...) {
       if (!failed.exchange(true)) failure = std::current_exception();
     }

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/deadline.hpp"
+
 namespace gh {
 namespace {
 
@@ -96,6 +98,7 @@ void start_profile() {
 }
 
 Timed::Timed(std::string phase) {
+  check_time(phase);
   if (!counting) return;
   phase_ = std::move(phase);
   start_ = std::chrono::steady_clock::now();

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "advise.hpp"
+#include "base/deadline.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
@@ -139,6 +140,7 @@ int check(CheckCommand o) {
         progress.say(fmt::format("{} {}", phase, printable(jobs[i].front())), i);
       };
       try {
+        const TimeLimit limit;
         const Advice advice = advise(request);
         checked.suppressions.add(advice.report);
         render(advice, rules, documents);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "advise.hpp"
+#include "base/deadline.hpp"
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
@@ -43,6 +44,7 @@ int digest(const DigestCommand& o) {
     if (rank) of_rank.selection.rank = rank;
     return analyse(of_rank);
   };
+  const TimeLimit limit;
   const Digest made =
       make_digest(analyse_rank, report, request.rules, request.settings, {o.node, o.first_rank});
   write(pack_digest(made), output.file);

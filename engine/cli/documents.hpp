@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "advise.hpp"
+#include "base/deadline.hpp"
 #include "base/profile.hpp"
 #include "base/text.hpp"
 #include "cli/progress.hpp"
@@ -32,6 +33,7 @@ Documents<Document> documents_of(const std::vector<std::string>& reports, const 
     request.measured_step_ns = measured.of(jobs[i]);
     progress.say("reading " + printable(jobs[i].front()), i);
     try {
+      const TimeLimit limit;
       const Analysis analysis = analyse(request);
       const Replay replay = timed("replay", [&] { return Replay(analysis); });
       documents.made.push_back(make(analysis, replay));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "advise.hpp"
+#include "base/deadline.hpp"
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
@@ -38,6 +39,7 @@ int facts(FactsCommand o) {
   const Working working(o.report);
   const std::vector<Output> outputs =
       o.output.parsed(format_names(facts_formats), o.report.inputs(o.reports));
+  const TimeLimit limit;
   const Analysis analysis = analyse_report(o);
   const Facts facts(analysis);
   write_outputs(outputs, facts_formats, {analysis, facts, o.only});

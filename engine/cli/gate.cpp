@@ -133,21 +133,17 @@ void accept(const GateCommand& o, const Settings& settings, const GateSettings& 
   if (c.verdict == Verdict::cannot_tell && c.reasons.empty() &&
       !incomparable(judged.before, judged.after).empty())
     throw Error(fmt::format("--accept: nothing can be compared: {}", c.incomparable.front()));
-  const std::string path = settings.config_path.empty() ? "gh-advise.toml" : settings.config_path;
+  const bool found = !settings.config_path.empty();
+  const std::string path = found ? settings.config_path : "gh-advise.toml";
   const std::vector<Suppression> added = accepted(o, c);
   const std::string text = with_suppressions(path, added);
   write_file(path, text);
   for (const Suppression& s : added)
-    print_message(
-        fmt::format("accepted {}, {}: wrote [[accept]] to {}; make the baseline again, or pass "
-                    "--accept-settings from now on",
-                    s.rule, s.subject, printable(path)));
-  // An exception made by this run need not be in the baseline.
-  for (Capture& before : judged.before)
-    if (!before.settings.empty())
-      for (const Suppression& s : added) before.settings[setting_name(s)] = s.reason;
-  c = compare(judged.before, judged.after, limits, Config(text, path).gate_exceptions(), today(),
-              o.meant());
+    print_message(fmt::format("accepted {}, {}: wrote [[accept]] to {}; commit it with the change",
+                              s.rule, s.subject, printable(path)));
+  // As the next run will find it.
+  const Config config(text, found ? path : std::filesystem::absolute(path).string());
+  c = compare(judged.before, judged.after, limits, config.gate_exceptions(), today(), o.meant());
 }
 
 // What to type to make the first baseline, from reports of the base branch named like these.

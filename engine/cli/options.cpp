@@ -54,9 +54,10 @@ void RuleOptions::add(Parser& command) {
 
 void add_timeout(Parser& command, std::int64_t& seconds) {
   command
-      .option("--timeout SECONDS", seconds,
-              "Stop reading a report after this many seconds of processor time (default: 60, plus "
-              "300 per GiB; most reports take a few)")
+      .option(
+          "--timeout SECONDS", seconds,
+          "Give up a report after this many seconds of processor time (default: 60, plus 300 per "
+          "GiB; most reports take a few)")
       .between(1, 1'000'000);
 }
 

@@ -20,6 +20,21 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+// CLI11 takes a word in brackets, "[a,b]", for a list, also after --. A word of the command line is
+// one value, whatever a file may be called: this mark, which no word can begin with, is put before
+// such a word and taken off again before anything looks at the value.
+constexpr char one_word = '\0';
+
+void mark_brackets(std::vector<std::string>& words) {
+  for (std::string& word : words)
+    if (word.starts_with('[')) word.insert(word.begin(), one_word);
+}
+
+CLI::Option* unmarked(CLI::Option* option) {
+  return option->transform(
+      [](std::string word) { return word.starts_with(one_word) ? word.substr(1) : word; });
+}
+
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
@@ -50,6 +65,27 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
       throw Error(
           fmt::format("{}: is empty; give a value, or leave the option out", printable(word)));
   }
+}
+
+// Whether some command has this option, and it takes the next word: "--color", not "--color=never".
+bool takes_a_word(const CLI::App& app, const std::string& word) {
+  const std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
+    const CLI::Option* option = command->get_option_no_throw(word);
+    return option && option->get_items_expected_max() > 0;
+  });
+}
+
+// "--color never diff A B": the command goes before the options that stand before it.
+void move_command_to_front(std::vector<std::string>& words, const CLI::App& app,
+                           const std::vector<std::string>& commands) {
+  std::size_t i = 0;
+  while (i < words.size() && words[i].size() > 1 && words[i].front() == '-' && words[i] != "--")
+    i += takes_a_word(app, words[i]) ? 2 : 1;
+  if (i < words.size() && contains(commands, words[i]))
+    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i),
+                words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
 }
 
 // What CLI11 could not parse, in one line with a suggestion.
@@ -100,6 +136,7 @@ CommandLine::~CommandLine() = default;
 bool CommandLine::parse(std::vector<std::string> arguments) {
   CLI::App& app = *app_;
   const std::vector<std::string> commands = command_names(app);
+  move_command_to_front(arguments, app, commands);
   const bool has_command =
       !arguments.empty() && (contains(commands, arguments.front()) ||
                              contains({"--help", "-h", "--version", "-V"}, arguments.front()));
@@ -108,7 +145,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "check");
   }
   refuse_empty_values(arguments);
-  // Words of a program that is run are not for CLI11, which takes "[1,2]" for a list.
+  // Words of a program that is run are not for CLI11.
   const auto runs = programs_.find(arguments.empty() ? "" : arguments.front());
   std::vector<std::string> program;
   if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -116,6 +153,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     program.assign(std::next(dashes), arguments.end());
     arguments.erase(dashes, arguments.end());
   }
+  mark_brackets(arguments);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
   try {
     app.parse(arguments);
@@ -151,7 +189,7 @@ std::string CommandLine::help(const std::string& command) const {
 Option Option::required() { return Option(option_->required()); }
 Option Option::exactly(int values) { return Option(option_->expected(values)); }
 Option Option::one_of(const std::vector<std::string>& words) {
-  return Option(option_->transform(CLI::IsMember(words)));
+  return Option(option_->check(CLI::IsMember(words)));
 }
 Option Option::between(int least, int most) {
   return Option(option_->check(CLI::Range(least, most)));
@@ -163,7 +201,7 @@ Parser::Parser(CommandLine& line, const std::string& name, const std::string& he
 template <class Value>
 Option Parser::option(const std::string& spec, Value& value, const std::string& help) {
   const std::size_t space = spec.find(' ');
-  CLI::Option* option = command_->add_option(spec.substr(0, space), value, help);
+  CLI::Option* option = unmarked(command_->add_option(spec.substr(0, space), value, help));
   if (space == std::string::npos) return Option(option);
   std::string type = spec.substr(space + 1);
   const bool several = cut_off(type, "...");

@@ -11,14 +11,16 @@ namespace {
 // A report has no stored settings: the current ones apply.
 bool keeps_settings(const Capture& c) { return !c.settings.empty(); }
 
-// Suppressions in use that the baseline does not know, by name.
-std::vector<std::string> new_suppressions(const Comparison& c, const Capture& before) {
+// Of the suppressions in use, or of the exceptions, those that a baseline does not know:
+// "data-loader-starvation (gh-advise.toml:1)".
+std::vector<std::string> new_ones(const Comparison& c, const Sides& sides, bool exceptions) {
   std::vector<std::string> names;
-  for (const auto& [suppression, state] : c.suppressions) {
-    const std::string name = setting_name(suppression);
-    if (state == SuppressionState::used && !before.settings.contains(name)) {
-      names.push_back(fmt::format("{} ({}) is new", name, suppression.where));
-    }
+  for (const Capture& before : sides.before) {
+    if (!keeps_settings(before)) continue;
+    for (const auto& [s, state] : c.suppressions)
+      if (s.gate_only == exceptions && state == SuppressionState::used &&
+          !before.settings.contains(setting_name(s)))
+        add_once(fmt::format("{} ({})", s.rule, s.where), names);
   }
   return names;
 }
@@ -32,10 +34,9 @@ std::string other_settings(const Comparison& c, const Sides& sides) {
     for (std::string& change : changed_settings(before.settings, sides.after.front().settings)) {
       add_once(shortened(change, most_width), changes);
     }
-    for (std::string& change : new_suppressions(c, before)) {
-      add_once(shortened(change, most_width), changes);
-    }
   }
+  for (const std::string& name : new_ones(c, sides, false))
+    changes.push_back(fmt::format("the suppression of {} is new", name));
   const std::size_t more = changes.size() > most_shown ? changes.size() - most_shown : 0;
   changes.resize(changes.size() - more);
   return fmt::format("{}{}", fmt::join(changes, "; "),
@@ -56,6 +57,11 @@ std::vector<std::string> shared_recordings(const Sides& sides) {
 }  // namespace
 
 void check_trust(Comparison& c, const Sides& sides, const Meant& meant) {
+  // A suppression hides a finding. An exception says what it lets pass and why, in the change
+  // itself, so it holds at once.
+  if (const auto accepted = new_ones(c, sides, true); !accepted.empty())
+    c.notes.push_back(
+        fmt::format("accepted since the baseline was made: {}", fmt::join(accepted, ", ")));
   if (const std::string changes = other_settings(c, sides); !changes.empty()) {
     if (meant.other_settings) {
       c.notes.push_back("the settings differ from the baseline's: " + changes);

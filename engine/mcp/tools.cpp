@@ -220,10 +220,10 @@ std::string text_of(const Input& input, const Json& value) {
   return text;
 }
 
-// As a word on the command line that is neither an option nor, in brackets, a list.
+// As a word on the command line that is no option.
 std::string path_of(const Input& input, const Json& value) {
   const std::string path = text_of(input, value);
-  return path.front() == '-' || path.front() == '[' ? "./" + path : path;
+  return path.front() == '-' ? "./" + path : path;
 }
 
 std::string rule_of(const Input& input, const Json& value) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/deadline.hpp"
 #include "base/profile.hpp"
 #include "read/doubts/checks.hpp"
 
@@ -36,6 +37,7 @@ Checks::Checks(const Trace& checked, Recorder recorder)
 
 void Checks::add(std::int64_t count, std::size_t of, Limit limit, std::string what,
                  std::vector<Source> unknown) {
+  check_time();
   found.push_back({count, static_cast<std::int64_t>(of), by_torch ? limit.torch : limit.nsys,
                    std::move(what), std::move(unknown)});
 }

@@ -93,7 +93,7 @@ class ComparisonText {
     return lines;
   }
 
-  // A line; for a finding that fails also why, the fix, and the id to accept it by.
+  // A line; for a finding that fails also why, the fix, and what to add in order to let it pass.
   std::string finding(const FindingChange& f) const {
     constexpr std::size_t indent = 19;
     const std::string margin(indent, ' '), worth = change_worth_text(f, c_.unit);
@@ -108,7 +108,8 @@ class ComparisonText {
     if (!f.finding.advice.empty())
       lines +=
           margin + wrapped("fix: " + f.finding.advice.front(), style_.width, indent + 5) + '\n';
-    return lines + margin + fmt::format("id:  {}\n", f.finding.fingerprint);
+    return lines + margin +
+           fmt::format("or:  --accept {} --reason TEXT lets it pass\n", f.finding.fingerprint);
   }
 
   std::string budgets() const {

@@ -159,6 +159,20 @@ void check_ranges(const toml::table& file, const std::string& path) {
   for (const auto& [key, value] : *ranges) strings(*ranges, key.str(), path);
 }
 
+// Every name in a report is matched against every pattern, and the largest team has some dozens.
+void check_count(const std::vector<const toml::table*>& with_patterns, const std::string& path) {
+  constexpr std::size_t most_patterns = 1000;
+  std::size_t count = 0;
+  for (const toml::table* table : with_patterns)
+    for (const auto& [key, value] : *table)
+      count += value.is_array() ? value.as_array()->size() : key == "match";
+  if (count > most_patterns)
+    throw Error(
+        fmt::format("{}: holds {} patterns in [[kernel_class]], [[gpu]] and [ranges], and may hold "
+                    "{}; join some with |",
+                    path, count, most_patterns));
+}
+
 // [gate]
 void read_gate(const toml::table& file, const std::string& path, GateSettings& gate) {
   const toml::table* table = file["gate"].as_table();
@@ -312,12 +326,16 @@ Config::Config(const std::string& text, const std::filesystem::path& path)
   ignore = strings(file, "ignore", shown_path_);
   fail_on = severity_in(file, "fail_on", shown_path_);
 
-  tables(file, "kernel_class", shown_path_, check_kernel_class);
-  tables(file, "gpu", shown_path_, check_patterns);
+  std::vector<const toml::table*> with_patterns =
+      tables(file, "kernel_class", shown_path_, check_kernel_class);
+  for (const toml::table* gpu : tables(file, "gpu", shown_path_, check_patterns))
+    with_patterns.push_back(gpu);
   const auto suppressed = tables(file, "suppress", shown_path_);
   const auto exceptions = tables(file, "accept", shown_path_);
   const auto budgets = tables(file, "budget", shown_path_);
   check_ranges(file, shown_path_);
+  if (const toml::table* ranges = file["ranges"].as_table()) with_patterns.push_back(ranges);
+  check_count(with_patterns, shown_path_);
   read_gate(file, shown_path_, gate);
   for (const toml::table* entry : budgets) gate.budgets.push_back(budget_of(*entry, shown_path_));
   for (const toml::table* entry : suppressed)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/deadline.hpp"
 #include "base/text.hpp"
 #include "whatif/apply.hpp"
 #include "whatif/graph.hpp"
@@ -120,6 +121,7 @@ struct ReplayedRun {
   }
 
   Ns step_ns(const Changes& changes, Guess guess) const {
+    check_time();
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
     return as_measured(
         step_with(*graph, *floors, without_profiler(guess), changes, guess, now[index_of(guess)]),

@@ -5,12 +5,13 @@ using namespace support;
 
 TEST_CASE("CI: the steps of the GitHub action judge, write the summary and hand SARIF on") {
   const TempDir dir;
-  const auto action = [&](const std::string& inputs) {
+  const auto command = [&](const std::string& inputs) {
     std::filesystem::remove(dir / "summary");
-    return shell("/usr/bin/python3 '" GH_SOURCE_DIR "/tests/ci/run_steps.py' '" GH_SOURCE_DIR
-                 "/.github/actions/gh-advise/action.yml' summary=" +
-                 quoted(dir / "summary") + " " + inputs);
+    return "/usr/bin/python3 '" GH_SOURCE_DIR "/tests/ci/run_steps.py' '" GH_SOURCE_DIR
+           "/.github/actions/gh-advise/action.yml' summary=" +
+           quoted(dir / "summary") + " " + inputs;
   };
+  const auto action = [&](const std::string& inputs) { return shell(command(inputs)); };
   const std::string program = "input.program='" GH_PROGRAM "' ";
   const Ran red = action(program + "input.report=starved.sqlite input.baseline=good.sqlite");
   CHECK(red.status == 1);
@@ -34,6 +35,14 @@ TEST_CASE("CI: the steps of the GitHub action judge, write the summary and hand 
   CHECK(contains(unclear.out, "output verdict: cannot_tell"));
   CHECK(action(program + "input.report=missing.sqlite input.baseline=good.sqlite").status == 2);
   CHECK(contains(read_file(dir / "summary"), "missing.sqlite: no such file"));
+  // A name in brackets is that of a file.
+  std::filesystem::copy_file(GH_FIXTURES "/starved.sqlite", dir / "[good.sqlite]");
+  std::filesystem::copy_file(GH_FIXTURES "/good.sqlite", dir / "good.sqlite");
+  const Ran brackets =
+      shell("cd " + quoted(dir / "") + " && " +
+            command(program + "input.report='[good.sqlite]' input.baseline='" GH_FIXTURES
+                              "/good.sqlite'"));
+  CHECK(brackets.status == 1);
   CHECK(action(program +
                "input.report=starved.sqlite input.baseline=good.sqlite input.fail-on=nonsense")
             .status == 2);

@@ -210,7 +210,7 @@ TEST_CASE("gate: settings, rules and baseline cannot be changed along with a mer
   }
   const Ran meant = judge(endless, "--accept-settings");
   CHECK(meant.status == 0);
-  CHECK(contains(meant.out, "the settings differ from the baseline's: suppress.data-loader"));
+  CHECK(contains(meant.out, "baseline's: the suppression of data-loader-starvation"));
   // A rule of the merge's own in the place of the program's.
   const std::string rule = read_file(GH_SOURCE_DIR "/rules/input/data-loader-starvation.lua");
   std::filesystem::create_directories(dir / "rules/input");
@@ -236,16 +236,37 @@ TEST_CASE("gate: settings, rules and baseline cannot be changed along with a mer
   CHECK(contains(judge("", "--format json").out, "\"verdict\": \"cannot_tell\""));
 }
 
-TEST_CASE("gate: --accept with a baseline holds for the run, and is new to the next one") {
+TEST_CASE("gate: what --accept wrote holds from then on, and up to its cost only") {
   const TempDir dir;
   const How here{"", dir / ""};
   CHECK(advise("baseline " GH_FIXTURES "/good.sqlite -o baseline.json", here).status == 0);
   const std::string run = "gate " GH_FIXTURES "/starved.sqlite --baseline baseline.json ";
-  CHECK(advise(run + "--accept data-loader-starvation --reason r", here).status == 0);
-  CHECK(advise(run, here).status == 2);
-  CHECK(advise(run + "--accept-settings", here).status == 0);
+  const Ran failing = advise(run, here);
+  CHECK(failing.status == 1);
+  // What a failing finding names lets it pass.
+  const std::string options = " --accept ";
+  const std::size_t at = failing.out.find(options);
+  REQUIRE(at != std::string::npos);
+  const std::string id = failing.out.substr(at + options.size(), 16);
+  CHECK(failing.out.substr(at + options.size() + 16).starts_with(" --reason TEXT lets it pass"));
+  const Ran accepting = advise(run + options + id + " --reason r", here);
+  CHECK(accepting.status == 0);
+  const Ran again = advise(run, here);
+  CHECK(again.status == 0);
+  CHECK(again.out == accepting.out);
+  CHECK(contains(again.out, "accepted since the baseline was made: data-loader-starvation"));
+  CHECK(contains(again.out, "Passes: data-loader-starvation, the longer step are accepted"));
+  // A baseline that knows it need not say so.
   CHECK(advise("baseline " GH_FIXTURES "/good.sqlite -o baseline.json", here).status == 0);
-  CHECK(advise(run, here).status == 0);
+  const Ran known = advise(run, here);
+  CHECK(known.status == 0);
+  CHECK(!contains(known.out, "accepted since"));
+  // Another problem is none of it, and neither is the same at a higher cost.
+  CHECK(advise("gate " GH_FIXTURES "/fp32.sqlite --baseline baseline.json", here).status == 1);
+  std::string toml = read_file(dir / "gh-advise.toml");
+  toml.replace(toml.find("up_to = "), 8, "up_to = 1 # ");
+  write_file(dir / "gh-advise.toml", toml);
+  CHECK(advise(run, here).status == 1);
 }
 
 TEST_CASE("gate: an accepted finding passes the gate, and check still advises on it") {

@@ -76,3 +76,41 @@ TEST_CASE("options: what is missing or wrong is one line that says what to do") 
   CHECK(error_line("$'a\\e[31m\\nb.sqlite'") == "a [31m b.sqlite: no such file; check the path");
   CHECK(contains(error_line("starved.sqlite $'--fo\\e\\nrmat'"), "'--fo  rmat'"));
 }
+
+TEST_CASE("options: a word in brackets is one file, wherever it stands") {
+  const TempDir dir;
+  const How here{"", dir / ""};
+  const auto copy = [&](const char* from, const char* to) {
+    std::filesystem::copy_file(std::string(GH_FIXTURES "/") + from, dir / to);
+  };
+  copy("good.sqlite", "good.sqlite");
+  copy("fed.sqlite", "fed.sqlite");
+  copy("starved.sqlite", "[fed.sqlite]");
+  copy("starved.sqlite", "[");
+  CHECK(advise("baseline good.sqlite -o '[b.json]'", here).status == 0);
+  for (const std::string file : {"'[fed.sqlite]'", "'./[fed.sqlite]'", "'['"}) {
+    CAPTURE(file);
+    const Ran gated = advise("gate '--baseline=[b.json]' -- " + file, here);
+    CHECK(gated.status == 1);
+    CHECK(contains(gated.out, "Regressed: data-loader-starvation is new"));
+    CHECK(advise("gate " + file + " --baseline '[b.json]'", here).status == 1);
+    CHECK(advise("check --fail-on error " + file, here).status == 1);
+    CHECK(contains(advise("diff good.sqlite -- " + file, here).out, "data-loader-starvation"));
+  }
+  CHECK(contains(advise("gate --baseline '[b.json]' -- '[fed.sqlite,good.sqlite]'", here).err,
+                 "[fed.sqlite,good.sqlite]: "));
+  CHECK(contains(error_line("check x.sqlite --format '[json]'"), "--format: [json] not in"));
+}
+
+TEST_CASE("options: they may stand before the command") {
+  const std::string pair = "good.sqlite starved.sqlite";
+  CHECK(advise("--color never diff " + pair).out == advise("diff --color never " + pair).out);
+  CHECK(advise("--color=never --format json diff " + pair).out ==
+        advise("diff --format json " + pair).out);
+  CHECK(error_line("--fail-on note diff " + pair).starts_with("diff has no option '--fail-on'"));
+  CHECK(error_line("--fromat=json top good.sqlite")
+            .starts_with("top has no option '--fromat' (did you mean '--format'?)"));
+  CHECK(advise("--format json good.sqlite").out == advise("check --format json good.sqlite").out);
+  // The value of an option is no command.
+  CHECK(contains(error_line("--config top good.sqlite"), "top: "));
+}

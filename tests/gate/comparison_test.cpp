@@ -478,7 +478,8 @@ TEST_CASE("comparison: settings and rules other than the baseline's are told, an
   // A suppression counts where it is in use, and the baseline does not know it.
   after = capture("starved");
   const std::string endless = "[[suppress]]\nrule = 'data-loader-starvation'\nreason = 'r'\n";
-  CHECK(contains(changed(endless), "suppress.data-loader-starvation * (gh-advise.toml:1) is new"));
+  CHECK(contains(changed(endless),
+                 "the suppression of data-loader-starvation (gh-advise.toml:1) is new"));
   before.settings = after.settings;
   const gh::Config config(endless, "gh-advise.toml");
   CHECK(compare({before}, {after}, {}, config.suppressions).verdict == Verdict::passes);

@@ -280,6 +280,12 @@ class Several(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "these are 3 reports.*use check_all"):
             gh_advise.check(self.runs, config="none")
 
+    def test_a_name_in_brackets(self):
+        (self.runs / "[a.sqlite]").symlink_to(fixtures / STARVED)
+        (self.runs / "a.sqlite").symlink_to(fixtures / CLEAN)
+        with contextlib.chdir(self.runs):
+            self.assertEqual(gh_advise.check("[a.sqlite]", config="none").findings, check(STARVED).findings)
+
     def test_one_of_them_cannot_be_read(self):
         other = self.runs / "other.sqlite"
         other.write_text("no report", encoding="utf-8")

@@ -5,9 +5,12 @@
 #include <functional>
 #include <new>
 
+#include "analysis/analysis.hpp"
 #include "base/deadline.hpp"
+#include "base/parallel.hpp"
 #include "read/read.hpp"
 #include "read/sqlite.hpp"
+#include "rules/sandbox.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
 
@@ -120,6 +123,37 @@ TEST_CASE("hostile: a statement stops at the deadline") {
   CHECK(contains(error_of([&] { watch.deadline().check(); }),
                  "good.sqlite: reading it took more than 1 s of CPU time"));
   sqlite3_close(db);
+}
+
+TEST_CASE("hostile: the time for a report is also that of its analysis and of its rules") {
+  const std::string passed = "good.sqlite: it took more than 1 s of CPU time, the last of it for '";
+  const Timeout timeout(1);
+  Trace trace;
+  {
+    const TimeLimit limit;
+    CHECK(time_left_ns() > 1'000'000'000'000);  // nothing has been read
+    trace = read_report(fixture("good.sqlite"));
+    const TimeLimit within;  // which changes nothing
+    CHECK(time_left_ns() < 1'000'000'000);
+    LuaSandbox sandbox({.instructions = std::int64_t{1} << 40});
+    CHECK(
+        contains(error_of([&] { sandbox.load("while true do end", "endless"); }), "stopped after"));
+    CHECK(time_left_ns() < 0);
+    CHECK(contains(error_of([&] { in_parallel(1, [](std::size_t, std::size_t) {}); }), passed));
+    CHECK(contains(error_of([&] { Analysis(trace, Classes(), {}); }), passed));
+    CHECK(contains(error_of([&] { read_report(fixture("good.sqlite")); }), "good.sqlite: "));
+  }
+  CHECK(error_of([&] { Analysis(trace, Classes(), {}); }) == "");
+}
+
+TEST_CASE("hostile: a time limit is as long as its files may take") {
+  const TimeLimit limit;
+  const auto left_s = [] { return std::lround(static_cast<double>(time_left_ns()) / 1e9); };
+  read_report(fixture("good.sqlite"));
+  CHECK(left_s() >= 59);
+  CHECK(left_s() <= 61);
+  read_report(fixture("starved.sqlite"));  // another rank
+  CHECK(left_s() >= 115);
 }
 
 TEST_CASE("hostile: a file that decompresses to hundreds of times its size is refused") {

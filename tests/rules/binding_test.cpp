@@ -200,7 +200,7 @@ TEST_CASE("binding: what OS calls do is asked of the table") {
   const auto idle_ns = [&](const std::string& does) {
     return std::stod(answer(pauses, "return trace:idle { does = '" + does + "' }:union_ns()"));
   };
-  CHECK(idle_ns("wait") > 5 * 300'000);
+  CHECK(idle_ns("wait") > 5 * 290'000);
   CHECK(idle_ns("wait_thread") == 0);
   CHECK(answer(trace, "return select(2, pcall(trace.os_calls, trace, { does = 'sleeps' }))")
             .find("did you mean 'sleep'") != std::string::npos);

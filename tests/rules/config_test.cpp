@@ -114,6 +114,12 @@ TEST_CASE("configuration: values of the wrong type are rejected with their posit
         "gh-advise.toml:1:1: 'kernel_class' must be a list");
   CHECK(refusal_of("kernel_class = [3]\n") ==
         "gh-advise.toml:1:17: write each as a table [[kernel_class]]");
+  std::string many = "[[kernel_class]]\nclass = 'mine'\nmatch = [";
+  for (int i = 0; i < 1000; ++i) many += fmt::format("'k{}', ", i);
+  CHECK(refusal_of(many + "]\n") == "");
+  CHECK(refusal_of(many + "]\n[ranges]\nstep = ['s']\n") ==
+        "gh-advise.toml: holds 1001 patterns in [[kernel_class]], [[gpu]] and [ranges], and may "
+        "hold 1000; join some with |");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\n") ==
         "gh-advise.toml:1:1: [[kernel_class]] needs 'class' and 'match'");
   CHECK(refusal_of("[[kernel_class]]\nclass = 'mine'\nmatch = 'x'\n") ==

@@ -123,7 +123,9 @@ std::vector<std::uint8_t> calls_that_led_to_work(const Trace& t) {
     std::vector<Row>& around = open[c.thread[call]];
     while (!around.empty() && c.end[around.back()] <= c.start[call]) around.pop_back();
     if (led_to_work[call]) {
-      for (const Row outer : around) led_to_work[outer] = 1;
+      // Those around one that is marked are marked too: calls may be nested thousands deep.
+      for (auto outer = around.rbegin(); outer != around.rend() && !led_to_work[*outer]; ++outer)
+        led_to_work[*outer] = 1;
     } else if (!around.empty()) {
       led_to_work[call] = led_to_work[around.back()];
     }

@@ -18,6 +18,7 @@ constexpr Limit most_timeless_work{0.02, 0.5}, most_timeless_calls{0.02, 0.95},
 // A program may leave a range without text, but hardly most of them.
 constexpr Limit most_nameless_ranges{0.5}, most_undirected{0.2};
 constexpr Limit most_empty_copies{0.05}, most_twice{0.02}, most_placeless{0.02};
+constexpr Limit most_at_once{0.02, 0.95};
 // If programs take turns on a GPU, a few small copies wait for milliseconds.
 constexpr Limit most_crawling{0.3}, most_flying{0.02};
 // A program may create a stream for each task, but a task is hardly ever a single operation.
@@ -165,6 +166,14 @@ std::int64_t count_twice(const Stretches& s) {
   });
 }
 
+// Whether a call begins in the same nanosecond as the one before, of the same thread. PyTorch's
+// older traces count in microseconds.
+std::int64_t count_at_once(const Calls& c) {
+  return count_rows(c.size(), [&](Row b) {
+    return b > 0 && c.start[b - 1] == c.start[b] && c.thread[b - 1] == c.thread[b];
+  });
+}
+
 void check_twice(Checks& checks) {
   const Trace& t = checks.trace;
   const Ops& o = t.ops;
@@ -174,8 +183,11 @@ void check_twice(Checks& checks) {
            o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
            o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b];
   });
-  checks.add(count_twice(t.calls), t.calls.size(), most_twice, "CUDA calls appear twice",
-             {Source::calls});
+  const std::int64_t at_once = count_at_once(t.calls);
+  checks.add(at_once == 0 ? 0 : count_twice(t.calls), t.calls.size(), most_twice,
+             "CUDA calls appear twice", {Source::calls});
+  checks.add(at_once, t.calls.size(), most_at_once,
+             "CUDA calls begin at the same time as another of their thread", {Source::calls});
   checks.add(count_twice(t.ranges), t.ranges.size(), most_twice, "ranges appear twice",
              {Source::ranges});
   checks.add(count_twice(t.os_calls), t.os_calls.size(), most_twice,

@@ -8,10 +8,10 @@
 namespace gh::kineto {
 namespace {
 
-constexpr std::int64_t most_devices = 100'000, most_bytes = std::int64_t{1} << 50;
+constexpr std::int64_t most_ordinal = 100'000, most_bytes = std::int64_t{1} << 50;
 
 bool is_device(const std::optional<std::int64_t>& id) {
-  return id && *id >= 0 && *id <= most_devices;
+  return id && *id >= 0 && *id <= most_ordinal;
 }
 
 MemoryKind memory_of(std::string_view word) {

@@ -83,15 +83,14 @@ std::uint16_t Importer::thread_of(const Event& e) {
   const std::int64_t tid = integer(e.tid).value_or(-1);
   if (tid == last_tid_) return last_thread_;
   last_tid_ = tid;
-  last_thread_ =
-      index_of(tid, threads_, trace_.threads, trace_, "threads than a process can have", [&] {
-        return Thread{0, tid, ""};
-      });
+  last_thread_ = index_of(tid, threads_, trace_.threads, trace_, no_index, "threads", [&] {
+    return Thread{0, tid, ""};
+  });
   return last_thread_;
 }
 
 std::uint16_t Importer::device(std::int64_t id) {
-  return index_of(id, devices_, trace_.devices, trace_, "GPUs than a job can have", [&] {
+  return index_of(id, devices_, trace_.devices, trace_, most_devices, "GPUs", [&] {
     Device device;
     device.ordinal = static_cast<int>(id);
     return device;

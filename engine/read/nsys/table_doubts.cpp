@@ -7,6 +7,9 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <string>
+
+#include "read/nsys/string_ids.hpp"
 
 namespace gh::nsys {
 namespace {
@@ -123,7 +126,7 @@ void add_gone(const std::deque<Table>& tables, const Database& db, std::vector<D
 class KernelsLookedAt {
  public:
   KernelsLookedAt(const Table& kernels, const Database& db)
-      : table_(kernels), db_(db), ids_(row_ids(db, kernels.name)) {}
+      : table_(kernels), db_(db), ids_(row_ids(db, kernels.name)), strings_(db) {}
 
   // "kernel.<column>" for each of our names, the preferred one; empty if any is missing.
   std::vector<std::string> columns(const std::vector<const char*>& ours) const {
@@ -135,14 +138,15 @@ class KernelsLookedAt {
     return list.size() == ours.size() ? list : std::vector<std::string>();
   }
 
-  // Counts the sampled kernels, and those that are wrong. `selected` is the query between SELECT
-  // and WHERE.
+  // Counts the sampled kernels, and those that are wrong. `is_wrong` gets a kernel's columns, and
+  // returns nothing for one that it cannot judge.
   template <class IsWrong>
-  Doubt doubt(const std::string& selected, const std::string& condition, double most,
-              const char* what, IsWrong is_wrong) const {
+  Doubt doubt(const std::vector<std::string>& columns, double most, const char* what,
+              IsWrong is_wrong) {
     Doubt d{0, 0, most, fmt::format("sampled kernels {}", what)};
-    if (!ids_ || ids_->last < 1 || !db_.has_table("StringIds")) return d;
-    Query kernel(db_, fmt::format("SELECT {} WHERE kernel.rowid = ?1 AND {}", selected, condition));
+    if (!ids_ || ids_->last < 1) return d;
+    Query kernel(db_, fmt::format("SELECT {} FROM {} AS kernel WHERE kernel.rowid = ?1",
+                                  fmt::join(columns, ", "), quoted_name(table_.name)));
     constexpr std::int64_t most_looked_at = 400;
     for (std::int64_t i = 0; i < std::min(ids_->last, most_looked_at); ++i) {
       kernel.reset();
@@ -151,44 +155,54 @@ class KernelsLookedAt {
                              (static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15 >> 20) %
                              static_cast<std::uint64_t>(ids_->last)));
       if (!kernel.step()) continue;
-      ++d.of;
-      d.count += is_wrong(kernel);
+      const std::optional<bool> wrong = is_wrong(kernel);
+      d.of += wrong.has_value();
+      d.count += wrong.value_or(false);
     }
     return d;
   }
 
-  // FROM and JOIN clauses that look up texts: what each is called, and the column with its id.
-  std::string with_texts(const std::vector<std::pair<const char*, std::string>>& texts) const {
-    std::string from = fmt::format("FROM {} AS kernel", quoted_name(table_.name));
-    for (const auto& [name, column] : texts) {
-      from += fmt::format(" JOIN StringIds AS {0} ON {0}.id = {1}", name, column);
-    }
-    return from;
+  // The text whose id a column holds. Few kernels make up most launches.
+  const std::optional<std::string>& text(const Query& kernel, int column) {
+    static const std::optional<std::string> none;
+    if (!kernel.is_integer(column)) return none;
+    const auto [it, added] = texts_.try_emplace(kernel.integer(column));
+    if (added) it->second = strings_.find(it->first);
+    return it->second;
   }
 
  private:
   const Table& table_;
   const Database& db_;
   const std::optional<RowIds> ids_;
+  StringIds strings_;
+  std::map<std::int64_t, std::optional<std::string>> texts_;  // by id
 };
 
 void add_kernels_looked_at(const Table& table, const Database& db, std::vector<Doubt>& doubts) {
-  const KernelsLookedAt kernels(table, db);
-  const auto is_so = [](const Query& kernel) { return kernel.integer(0) != 0; };
+  KernelsLookedAt kernels(table, db);
   // A kernel's full name contains its short one; of long ones only the beginning.
   if (const auto c = kernels.columns({"name", "short_name"}); !c.empty()) {
+    constexpr std::size_t beginning = 16;
     doubts.push_back(kernels.doubt(
-        "instr(whole.value, substr(short.value, 1, 16)) = 0 " +
-            kernels.with_texts({{"whole", c[0]}, {"short", c[1]}}),
-        "1", most_malformed, "have a full name that does not contain their short one", is_so));
+        c, most_malformed, "have a full name that does not contain their short one",
+        [&](const Query& kernel) -> std::optional<bool> {
+          const auto &whole = kernels.text(kernel, 0), &its_short = kernels.text(kernel, 1);
+          if (!whole || !its_short) return std::nullopt;
+          return whole->find(std::string_view(*its_short).substr(0, beginning)) == whole->npos;
+        }));
   }
   // C++ mangles argument types into the name, so the demangled name has them too.
   if (const auto c = kernels.columns({"name", "mangled_name", "short_name"});
       !c.empty() && c[0] != c[2]) {
     doubts.push_back(kernels.doubt(
-        "instr(whole.value, '(') = 0 " + kernels.with_texts({{"whole", c[0]}, {"mangled", c[1]}}),
-        "substr(mangled.value, 1, 2) = '_Z' AND substr(whole.value, 1, 2) <> '_Z'", most_malformed,
-        "have argument types only in their mangled name", is_so));
+        c, most_malformed, "have argument types only in their mangled name",
+        [&](const Query& kernel) -> std::optional<bool> {
+          const auto &whole = kernels.text(kernel, 0), &mangled = kernels.text(kernel, 1);
+          if (!whole || !mangled || !mangled->starts_with("_Z") || whole->starts_with("_Z"))
+            return std::nullopt;
+          return whole->find('(') == whole->npos;
+        }));
   }
   // The compiler decides a kernel's registers, and in C++ its name contains everything that it was
   // compiled for. Names in other languages do not. Another GPU, or another process with its own
@@ -196,9 +210,10 @@ void add_kernels_looked_at(const Table& table, const Database& db, std::vector<D
   if (const auto c = kernels.columns({"name", "device", "process", "registers"}); !c.empty()) {
     std::map<std::array<std::int64_t, 3>, std::int64_t> registers_of;
     doubts.push_back(kernels.doubt(
-        fmt::format("{} {}", fmt::join(c, ", "), kernels.with_texts({{"whole", c[0]}})),
-        "instr(whole.value, '(') > 0", most_others,
-        "have the name of a kernel with other registers", [&](const Query& kernel) {
+        c, most_others, "have the name of a kernel with other registers",
+        [&](const Query& kernel) -> std::optional<bool> {
+          const auto& whole = kernels.text(kernel, 0);
+          if (!whole || whole->find('(') == whole->npos) return std::nullopt;
           const std::array code{kernel.integer(0), kernel.integer(1), kernel.integer(2)};
           const std::int64_t count = kernel.integer(3);
           return registers_of.emplace(code, count).first->second != count;

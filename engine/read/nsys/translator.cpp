@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "read/index_of.hpp"
+#include "read/limits.hpp"
 #include "read/nsys/table_reader.hpp"
 
 namespace gh::nsys {
@@ -100,14 +101,13 @@ std::vector<std::uint32_t> Translator::streams(const std::vector<StreamKey>& key
 }
 
 std::uint16_t Translator::process(std::int64_t global) {
-  return index_of(global, processes_, trace_.processes, trace_, "processes than a job can have",
-                  [&] {
-                    return Process{pid_of(global), process_name(global)};
-                  });
+  return index_of(global, processes_, trace_.processes, trace_, no_index, "processes", [&] {
+    return Process{pid_of(global), process_name(global)};
+  });
 }
 
 std::uint16_t Translator::thread(std::int64_t global) {
-  return index_of(global, threads_, trace_.threads, trace_, "threads than a job can have", [&] {
+  return index_of(global, threads_, trace_.threads, trace_, no_index, "threads", [&] {
     return Thread{process(global & process_mask), global & thread_mask, thread_name(global)};
   });
 }
@@ -115,7 +115,7 @@ std::uint16_t Translator::thread(std::int64_t global) {
 std::uint16_t Translator::device(std::int64_t id) { return device(id, gpus_.ordinal_of(id)); }
 
 std::uint16_t Translator::device(std::int64_t id, std::int64_t ordinal) {
-  return index_of(id, devices_, trace_.devices, trace_, "GPUs than a job can have", [&] {
+  return index_of(id, devices_, trace_.devices, trace_, most_devices, "GPUs", [&] {
     Device device = gpus_.described(id);
     device.ordinal = static_cast<int>(ordinal);
     ids_by_ordinal_[device.ordinal].insert(id);

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 
 namespace gh::sandbox {
@@ -62,7 +63,9 @@ void Meter::reset() {
   arm(std::clamp<std::int64_t>(limits.instructions, 1, hook_interval));
 }
 
-void Meter::start_clock() { deadline_cpu_ns_ = thread_cpu_ns() + limits.cpu_ns; }
+void Meter::start_clock() {
+  deadline_cpu_ns_ = thread_cpu_ns() + std::min(limits.cpu_ns, time_left_ns());
+}
 
 // --- Instructions and time
 

@@ -34,7 +34,7 @@ class Meter {
 
   /// Restores the full budget.
   void reset();
-  /// Begins a load or call, which may take limits.cpu_ns.
+  /// Begins a load or call, which may take limits.cpu_ns, or what is left of the report's time.
   void start_clock();
   /// Before a chunk is compiled, which has no lines yet.
   void forget_position() { position_.clear(); }
