@@ -1,7 +1,8 @@
 """Watches an unchanged program: PyTorch, Lightning, the Hugging Face Trainer and generate().
 
 `gh-advise record` and `gh-advise try` put a folder on PYTHONPATH whose sitecustomize imports this
-package as `_gh_advise`, a name that no program has, and calls `install()`. Nothing happens until the program imports PyTorch; then each unit costs microseconds.
+package as `_gh_advise`, a name that no program has, and calls `install()`. Nothing
+happens until the program imports PyTorch; then each unit costs microseconds.
 """
 
 from __future__ import annotations
