@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <fstream>
 #include <mutex>
-#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -25,45 +23,12 @@ namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The target of a link at `path`; nothing if there is no link. Throws Error if another user made
-// the link, who may have planted it to redirect our output. Opening it first makes sure that owner
-// and target belong to the same link.
-std::optional<fs::path> target_of_link(const fs::path& path, const std::string& told) {
-  const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  if (link < 0) return std::nullopt;
-  struct stat status {};
-  std::string target(PATH_MAX, '\0');
-  const bool is_link = fstat(link, &status) == 0 && S_ISLNK(status.st_mode);
-  const ssize_t length = is_link ? readlinkat(link, "", target.data(), target.size()) : -1;
-  close(link);
-  if (is_link && !is_trusted(status.st_uid))
-    throw Error(
-        fmt::format("{}: is a link made by another user ({}), so it is not followed; remove "
-                    "it, or write to another file",
-                    told, status.st_uid));
-  if (length < 0) return std::nullopt;
-  target.resize(static_cast<std::size_t>(length));
-  return target;
-}
-
-// Follows links, even to a file that does not exist yet.
-fs::path linked(fs::path path, const std::string& told) {
-  constexpr int most_links = 40;
-  for (int links = 0; links < most_links; ++links) {
-    const std::optional<fs::path> next = target_of_link(path, told);
-    if (!next) break;
-    path = next->is_absolute() ? *next : path.parent_path() / *next;
-  }
-  std::error_code ec;
-  return fs::weakly_canonical(path, ec);
-}
-
 }  // namespace
 
 NewFile::NewFile(const fs::path& target, std::string_view told_as)
     : told_(told_as.empty() ? printable(target.string())
                             : fmt::format("{} {}", told_as, printable(target.string()))) {
-  const fs::path at_end_of_links = linked(target, told_);
+  const fs::path at_end_of_links = end_of_links(target, told_);
   std::error_code ec;
   const fs::file_status status = fs::status(target, ec);
   if (fs::exists(status) && !fs::is_regular_file(status))
@@ -129,6 +94,7 @@ void NewFile::commit() {
   const std::lock_guard lock(t.mutex);
   if (rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
   t.paths.erase(path_);
+  t.paths.erase(target_);  // a name that was only reserved is now that of the file
 }
 
 void write_file(const fs::path& target, std::string_view text, std::string_view told_as) {

@@ -1,12 +1,43 @@
 #include "base/owner.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdlib>
+#include <optional>
 
+#include "base/error.hpp"
 #include "base/numbers.hpp"
 
 namespace gh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The target of a link at `path`; nothing if there is no link. Throws Error if another user made
+// the link, who may have planted it to redirect our output. Opening it first makes sure that owner
+// and target belong to the same link.
+std::optional<fs::path> target_of_link(const fs::path& path, const std::string& told) {
+  const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (link < 0) return std::nullopt;
+  struct stat status {};
+  std::string target(PATH_MAX, '\0');
+  const bool is_link = fstat(link, &status) == 0 && S_ISLNK(status.st_mode);
+  const ssize_t length = is_link ? readlinkat(link, "", target.data(), target.size()) : -1;
+  close(link);
+  if (is_link && !is_trusted(status.st_uid))
+    throw Error(
+        fmt::format("{}: is a link made by another user ({}), so it is not followed; remove "
+                    "it, or write to another file",
+                    told, status.st_uid));
+  if (length < 0) return std::nullopt;
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+}
+
+}  // namespace
 
 bool is_trusted(uid_t owner) {
   const uid_t own = geteuid();
@@ -23,6 +54,17 @@ bool is_writable_by_others(const struct stat& status) {
 bool is_foreign_link(const std::filesystem::path& path) {
   struct stat link {};
   return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link.st_uid);
+}
+
+fs::path end_of_links(fs::path path, const std::string& told_as) {
+  constexpr int most_links = 40;
+  for (int links = 0; links < most_links; ++links) {
+    const std::optional<fs::path> next = target_of_link(path, told_as);
+    if (!next) break;
+    path = next->is_absolute() ? *next : path.parent_path() / *next;
+  }
+  std::error_code ec;
+  return fs::weakly_canonical(path, ec);
 }
 
 }  // namespace gh

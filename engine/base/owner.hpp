@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <string>
 
 namespace gh {
 
@@ -17,5 +18,9 @@ bool is_writable_by_others(const struct stat& status);
 /// Whether there is a link made by a user that we do not trust. It may be there to redirect our
 /// output.
 bool is_foreign_link(const std::filesystem::path& path);
+
+/// Where the links at a path lead, even to a file that does not exist yet. Throws Error, which
+/// begins with `told_as`, if one is such a link.
+std::filesystem::path end_of_links(std::filesystem::path path, const std::string& told_as);
 
 }  // namespace gh

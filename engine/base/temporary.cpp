@@ -1,17 +1,23 @@
 #include "base/temporary.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <map>
 #include <string>
 #include <system_error>
 #include <thread>
 
+#include "base/owner.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -29,10 +35,62 @@ void end_children(const Temporary& t) {
   }
 }
 
+// A folder is locked while the program that made it lives: by then nobody else removes it. These
+// are the locks of this program's folders.
+std::map<fs::path, int>& locks() {
+  static auto& never_destroyed = *new std::map<fs::path, int>;
+  return never_destroyed;
+}
+
+// Locks a folder of this user's until the descriptor is closed. -1 with errno set if that cannot
+// be: EWOULDBLOCK if another program has locked it, ENOENT if it is gone, others for file systems
+// without locks.
+int locked(const fs::path& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status {};
+  if (file < 0) return -1;
+  int error = flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &status) == 0 ? 0 : errno;
+  if (error == 0 && status.st_nlink == 0) error = ENOENT;
+  if (error == 0 && status.st_uid != geteuid()) error = EPERM;
+  if (error == 0) return file;
+  close(file);
+  errno = error;
+  return -1;
+}
+
 void remove_now(const fs::path& path) {
   std::error_code ignored;
   fs::remove_all(path, ignored);
   fs::remove(journal_of(path), ignored);
+  if (const auto lock = locks().extract(path)) close(lock.mapped());
+}
+
+constexpr std::string_view any_name = "XXXXXX";  // that mkdtemp replaces
+
+// How names of folders begin. They name the machine, since locks may be invisible to others.
+std::string begin_of_names(const char* begin) {
+  char machine[HOST_NAME_MAX + 1] = {};
+  gethostname(machine, sizeof machine - 1);
+  return fmt::format("{}gh-advise-{}-", begin, machine);
+}
+
+// Removes the folders of programs that were killed before they could. Where anybody could give such
+// a name to another folder of this user's, nothing is removed.
+void remove_leftovers(const fs::path& parent, const std::string& begin) {
+  struct stat status {};
+  if (stat(parent.c_str(), &status) != 0) return;
+  if (is_writable_by_others(status) && (status.st_mode & S_ISVTX) == 0) return;
+  std::error_code ec;
+  for (fs::directory_iterator at(parent, ec); !ec && at != fs::directory_iterator();
+       at.increment(ec)) {
+    const std::string name = at->path().filename();
+    if (name.size() != begin.size() + any_name.size() || !name.starts_with(begin)) continue;
+    const int lock = locked(at->path());
+    if (lock < 0) continue;
+    std::error_code ignored;
+    fs::remove_all(at->path(), ignored);
+    close(lock);
+  }
 }
 
 // Ends the program with the signal that it received, so that its parent sees the right status.
@@ -57,13 +115,22 @@ void wait_for_signal(sigset_t signals) {
   die_of(signal, signals);
 }
 
-// A new folder; XXXXXX at the end of its name is replaced.
-fs::path made_folder(std::string name, const std::string& refusal) {
+// A new folder whose name begins so.
+fs::path made_folder(const fs::path& parent, const char* begin, const std::string& refusal) {
+  const std::string names = begin_of_names(begin);
   Temporary& t = temporary();
-  const std::lock_guard lock(t.mutex);
-  if (!mkdtemp(name.data())) throw Error(refusal);
-  t.paths.insert(name);
-  return name;
+  const std::lock_guard guard(t.mutex);
+  remove_leftovers(parent, names);
+  for (;;) {
+    std::string name = (parent / names).string() + std::string(any_name);
+    if (!mkdtemp(name.data())) throw Error(refusal);
+    const int lock = locked(name);
+    // Another program took it for a leftover before it was locked.
+    if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
+    if (lock >= 0) locks()[name] = lock;
+    t.paths.insert(name);
+    return name;
+  }
 }
 
 }  // namespace
@@ -104,14 +171,14 @@ TemporaryFolder::TemporaryFolder() {
   std::error_code ec;
   const fs::path parent = fs::temp_directory_path(ec);
   path = made_folder(
-      ec ? "" : (parent / "gh-advise-XXXXXX").string(),
+      ec ? "" : fs::absolute(parent), "",
       fmt::format("{}: cannot create a temporary folder there; set TMPDIR to a folder with room",
                   ec ? "TMPDIR" : printable(parent.string())));
 }
 
 TemporaryFolder::TemporaryFolder(const fs::path& beside) {
   const fs::path parent = fs::absolute(beside).parent_path();
-  path = made_folder((parent / ".gh-advise-XXXXXX").string(),
+  path = made_folder(parent, ".",
                      fmt::format("{}: cannot create a folder there", printable(parent.string())));
 }
 

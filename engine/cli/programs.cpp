@@ -1,9 +1,15 @@
 #include "cli/programs.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
 
 #include "base/error.hpp"
 #include "base/quantities.hpp"
+#include "base/temporary.hpp"
 #include "base/text.hpp"
 #include "record/recording.hpp"
 
@@ -14,9 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr int most_units = 1'000'000;
 
+// Whether there is a recording of this name besides NAME.sqlite.
 bool is_taken(const fs::path& name) {
   std::error_code ec;
-  for (const char* ending : {".sqlite", ".json", ".nsys-rep", ".html"})
+  for (const char* ending : {".json", ".nsys-rep", ".html"})
     if (fs::exists(name.string() + ending, ec)) return true;
   return !reports_of_ranks(name).empty();
 }
@@ -49,21 +56,40 @@ fs::path output_name(std::string given, const std::string& name) {
   return given;
 }
 
-fs::path new_output(const std::string& given, const std::string& name, bool replace) {
-  fs::path output = output_name(given, name);
-  if (given.empty()) {
-    for (int number = 2; !replace && is_taken(output); ++number)
-      output = fmt::format("{}-{}", name, number);
-  } else if (!replace) {
-    refuse_taken(output);
+NewOutput::NewOutput(const std::string& given, const std::string& name, bool replace)
+    : name_(output_name(given, name)) {
+  if (replace) {
+    refuse_unknown(name_.string() + ".html");
+    return;
   }
-  return output;
+  const fs::path first = name_;
+  for (int number = 2; !reserve(name_); ++number) {
+    if (!given.empty())
+      throw Error(fmt::format("{}: a recording of this name exists; --force replaces it",
+                              printable(name_.string())));
+    name_ = fmt::format("{}-{}", first.string(), number);
+  }
 }
 
-void refuse_taken(const fs::path& output) {
-  if (is_taken(output))
-    throw Error(fmt::format("{}: a recording of this name exists; --force replaces it",
-                            printable(output.string())));
+NewOutput::~NewOutput() { remove_temporary(reserved_); }
+
+// Whether the name is free; it then is this program's. Creating the file decides between several
+// programs that ask at once.
+bool NewOutput::reserve(const fs::path& name) {
+  Temporary& t = temporary();
+  {
+    const std::lock_guard lock(t.mutex);
+    const std::string file = name.string() + ".sqlite";
+    const int made = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0)
+      return errno != EEXIST && !is_taken(name);  // what cannot be written is told later
+    close(made);
+    reserved_ = fs::weakly_canonical(file);
+    t.paths.insert(reserved_);
+  }
+  if (!is_taken(name)) return true;
+  remove_temporary(reserved_);
+  return false;
 }
 
 }  // namespace gh

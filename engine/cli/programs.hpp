@@ -22,11 +22,21 @@ Delay parsed_delay(const std::string& value);
 /// slash at its end; otherwise `name`.
 std::filesystem::path output_name(std::string given, const std::string& name);
 
-/// The same, if it is new or shall be replaced; `name` with a number if only that exists. Throws
-/// Error if `given` exists.
-std::filesystem::path new_output(const std::string& given, const std::string& name, bool replace);
+/// The name of a new recording, which no other recorder takes as long as this lives: until the
+/// recording is there, NAME.sqlite is an empty file.
+class NewOutput {
+ public:
+  /// As output_name: `given`, or `name` with a number if only that exists. Throws Error if `given`
+  /// exists. To `replace`, it may exist, but not as something else than a recording.
+  NewOutput(const std::string& given, const std::string& name, bool replace);
+  ~NewOutput();
+  NewOutput(const NewOutput&) = delete;
+  NewOutput& operator=(const NewOutput&) = delete;
+  const std::filesystem::path& name() const { return name_; }
 
-/// Throws Error if there is a recording of this name.
-void refuse_taken(const std::filesystem::path& output);
+ private:
+  bool reserve(const std::filesystem::path& name);
+  std::filesystem::path name_, reserved_;
+};
 
 }  // namespace gh

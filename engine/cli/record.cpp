@@ -17,6 +17,7 @@
 #include "cli/programs.hpp"
 #include "cli/settings.hpp"
 #include "read/measured.hpp"
+#include "read/recognise.hpp"
 
 namespace gh {
 namespace {
@@ -85,10 +86,10 @@ int record_alone(const RecordCommand& o) {
         "of this machine");
   const Settings settings(o.rule);
   settings.rules(o.rule);  // says now what is wrong with them
-  const fs::path output = new_output(o.output, recording_name(o.program), o.force);
-  RecordRequest request = request_of(o, output);
+  const NewOutput output(o.output, recording_name(o.program), o.force);
+  RecordRequest request = request_of(o, output.name());
   request.recorded = [&](const fs::path& report) {
-    advise_on({report}, output.string() + ".html", o, settings);
+    advise_on({report}, output.name().string() + ".html", o, settings);
   };
   return status_for(record(request), o);
 }
@@ -103,9 +104,9 @@ std::string output_of_rank(const fs::path& output, int rank) {
 
 // As one of the ranks that srun or mpirun started: only records.
 int record_own_rank(const RecordCommand& o, int rank) {
-  const fs::path output = output_of_rank(output_name(o.output, recording_name(o.program)), rank);
-  if (!o.force) refuse_taken(output);
-  RecordRequest request = request_of(o, output);
+  const NewOutput output(output_of_rank(output_name(o.output, recording_name(o.program)), rank), "",
+                         o.force);
+  RecordRequest request = request_of(o, output.name());
   if (!request.delay && !request.delay_ns) request.delay = units_before_ranks;
   request.one_rank = true;
   request.timing = Timing::attached;  // MPI starts a rank's program once
@@ -148,7 +149,8 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   settings.rules(o.rule);  // says now what is wrong with them
   const std::vector<std::string> own(o.program.begin() + static_cast<std::ptrdiff_t>(program),
                                      o.program.end());
-  const fs::path output = new_output(o.output, recording_name(own), o.force);
+  const NewOutput reserved(o.output, recording_name(own), o.force);
+  const fs::path& output = reserved.name();
   if (!o.ranks.empty()) ranks_of(o.ranks);
   std::map<std::string, fs::file_time_type> old;  // that --force may replace
   for (const std::string& report : reports_of_ranks(output))
@@ -163,7 +165,8 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   });
   // Ranks that there no longer are would be taken for ranks of this job.
   for (const auto& [report, time] : old)
-    if (!reports.empty() && std::find(reports.begin(), reports.end(), report) == reports.end()) {
+    if (!reports.empty() && std::find(reports.begin(), reports.end(), report) == reports.end() &&
+        is_recording(report)) {
       fs::remove(report);
       fs::remove(measured_path(report));
     }

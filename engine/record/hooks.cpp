@@ -1,5 +1,6 @@
 #include "record/hooks.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -8,8 +9,10 @@
 #include <limits>
 
 #include "base/embedded.hpp"
+#include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/json_reader.hpp"
+#include "base/text.hpp"
 #include "record/fixes.hpp"
 #include "record/programs.hpp"
 
@@ -23,6 +26,9 @@ constexpr Limits any_number{.least = -std::numeric_limits<double>::max(),
                             .most = std::numeric_limits<double>::max()};
 constexpr std::string_view package = "engine/package/python/";
 
+// PYTHONPATH has a ':' between paths, so none can be within one.
+bool fits_pythonpath(const fs::path& path) { return path.string().find(':') == std::string::npos; }
+
 bool is_machine_code(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   char magic[4] = {};
@@ -35,9 +41,16 @@ bool is_machine_code(const fs::path& path) {
 }  // namespace
 
 Hooks::Hooks(fs::path folder, const HookSettings& settings) : folder_(std::move(folder)) {
+  if (!fits_pythonpath(folder_)) elsewhere_.emplace();
+  const fs::path& target_folder = elsewhere_ ? elsewhere_->path : folder_;
+  if (!fits_pythonpath(target_folder))
+    throw Error(fmt::format(
+        "{}: has a ':', so Python cannot look there for what watches the program; set TMPDIR to a "
+        "folder without",
+        printable(target_folder.parent_path().string())));
   for (const EmbeddedFile& file : embedded_files()) {
     if (!file.path.starts_with(package)) continue;
-    const fs::path target = folder_ / file.path.substr(package.size());
+    const fs::path target = target_folder / file.path.substr(package.size());
     fs::create_directories(target.parent_path());
     write_file(target, file.text);
   }
@@ -51,7 +64,7 @@ Hooks::Hooks(fs::path folder, const HookSettings& settings) : folder_(std::move(
 }
 
 std::map<std::string, std::string> Hooks::environment() const {
-  std::string path = (folder_ / "hooks").string() + ":" + folder_.string();
+  std::string path = ((elsewhere_ ? elsewhere_->path : folder_) / "hooks").string();
   if (const char* before = std::getenv("PYTHONPATH"); before && *before)
     path += std::string(":") + before;
   return {{"PYTHONPATH", path}, {"GH_ADVISE_FOLDER", folder_.string()}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/spans.hpp"
+#include "base/temporary.hpp"
 
 namespace gh {
 
@@ -41,6 +42,7 @@ struct HookState {
 /// The hooks, unpacked into a folder, and what they say there.
 class Hooks {
  public:
+  /// Throws Error if Python cannot be told where they are.
   Hooks(std::filesystem::path folder, const HookSettings& settings);
 
   /// What the program's environment needs so that Python finds them.
@@ -49,6 +51,7 @@ class Hooks {
 
  private:
   std::filesystem::path folder_;
+  std::optional<TemporaryFolder> elsewhere_;  // with the package, if the folder has a ':'
 };
 
 /// Whether hooks can watch a command: Python, or a script that may start it. Any other program is

@@ -10,6 +10,7 @@
 
 #include "base/files.hpp"
 #include "base/json_reader.hpp"
+#include "base/owner.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -74,9 +75,12 @@ Outcome outcome_of(Ns after_ns, Ns most_ns) {
 }
 
 void append_to_ledger(const std::filesystem::path& ledger, const LedgerEntry& entry) {
-  // One write of a whole line, so that several programs can append at once.
+  const std::filesystem::path target = end_of_links(ledger, printable(ledger.string()));
+  // One write of a whole line, so that several programs can append at once. O_NOFOLLOW: nobody has
+  // put a link there meanwhile.
   const std::string line = line_of(entry);
-  const int file = open(ledger.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const int file =
+      open(target.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   const off_t before = file >= 0 ? lseek(file, 0, SEEK_END) : 0;
   const ssize_t bytes = file >= 0 ? write(file, line.data(), line.size()) : -1;
   const bool written = bytes == static_cast<ssize_t>(line.size());

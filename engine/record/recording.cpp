@@ -15,6 +15,7 @@
 #include "base/quantities.hpp"
 #include "base/text.hpp"
 #include "read/measured.hpp"
+#include "read/recognise.hpp"
 #include "read/scrub.hpp"
 #include "record/hooks.hpp"
 #include "record/programs.hpp"
@@ -72,6 +73,9 @@ class Recorder {
         folder_(r.output),
         report_(folder_.path / "report"),
         target_(r.output.string() + (method_.nsys ? ".sqlite" : ".json")) {
+    refuse_unknown(target_);
+    refuse_unknown(measured_path(target_));
+    if (r.keep_rep) refuse_unknown(r.output.string() + ".nsys-rep");
     if (!method_.by_units) return;
     HookSettings settings;
     settings.capture = method_.nsys ? "nsys" : "torch";
@@ -261,7 +265,8 @@ class Recorder {
     // What belongs to an older recording of this name.
     std::error_code ec;
     fs::remove(measured_path(target_), ec);
-    fs::remove(r_.output.string() + (method_.nsys ? ".json" : ".sqlite"), ec);
+    const fs::path other = r_.output.string() + (method_.nsys ? ".json" : ".sqlite");
+    if (is_recording(other)) fs::remove(other, ec);
     if (!starts_again()) advise();
   }
 
@@ -318,6 +323,13 @@ class Recorder {
 }  // namespace
 
 int record(const RecordRequest& request) { return Recorder(request).run(); }
+
+void refuse_unknown(const fs::path& path) {
+  std::error_code ec;
+  if (!fs::exists(path, ec) || fs::file_size(path, ec) == 0 || is_recording(path)) return;
+  throw Error(fmt::format("{}: is no recording, so it is not replaced; name another with --output",
+                          printable(path.string())));
+}
 
 int run_to_end(const RecordRequest& r) {
   WatchedProgram program(r.program, {});

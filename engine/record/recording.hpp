@@ -43,6 +43,10 @@ struct RecordRequest {
 /// nothing was recorded; then no file is left, and no process of the program.
 int record(const RecordRequest& request);
 
+/// Throws Error if there is a file that must not be replaced, since it is no recording and nothing
+/// that belongs to one (is_recording).
+void refuse_unknown(const std::filesystem::path& path);
+
 /// Runs the program to its end, and nothing else. Returns its exit status. Throws Error if it
 /// cannot be started, or takes longer than its limit.
 int run_to_end(const RecordRequest& request);

@@ -1,6 +1,8 @@
 #include "record/watched_program.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,6 +19,8 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/numbers.hpp"
+#include "base/program.hpp"
+#include "base/temporary.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -28,6 +32,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds poll{20}, look_interval{50}, own_patience{5'000};
 // After a signal to this program: longer than schedulers wait before they kill.
 constexpr milliseconds interrupted_patience{120'000};
+constexpr int could_not_start = 127;  // as of a shell
 
 // The parent of a process, and whether it still runs, from /proc/PID/stat: "PID (NAME) STATE PARENT
 // ..." where NAME may contain anything.
@@ -116,7 +121,8 @@ void end_descendants(const Ending& ending) {
     std::vector<pid_t> left = running_descendants();
     if (!ending.spared.empty())
       std::erase_if(left, [&](pid_t pid) {
-        return program_of(pid).filename().string().starts_with(ending.spared);
+        return program_of(pid).filename().string().starts_with(ending.spared) ||
+               is_this_program(pid);
       });
     const auto now = std::chrono::steady_clock::now();
     // What cannot be killed, as another user's process or one stuck in a driver, is left.
@@ -140,6 +146,58 @@ void end_with_this_program(int signal, bool by_terminal) {
   end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
 }
 
+// What this program would remove at its end, apart from files that have become whole meanwhile.
+void remove_what_is_left() {
+  for (const fs::path& path : temporary().paths) {
+    std::error_code ec;
+    if (fs::is_directory(path, ec) || fs::is_empty(path, ec)) fs::remove_all(path, ec);
+  }
+}
+
+// The process between this program and the one that it starts. SIGKILL gives this program no time
+// to end what it started and to remove its folder; then this process does. It gets all that loses
+// its parent below it, ignores signals, which are for the program, and ends as that does.
+[[noreturn]] void keep(const ProgramStart& start, pid_t recorder, int told) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t signals;
+  sigfillset(&signals);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  pid_t program = 0;
+  const int error = start_program(start, program);
+  if (write(told, &error, sizeof error) < 0 || error != 0) _exit(could_not_start);
+  close(told);
+  while (getppid() == recorder) {
+    int status = 0;
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
+      if (ended == program) _exit(exit_status(status));
+    siginfo_t ignored;
+    sigwaitinfo(&signals, &ignored);
+  }
+  end_descendants({SIGTERM, end_patience, "", false});
+  remove_what_is_left();
+  _exit(128 + SIGKILL);
+}
+
+// Starts `keep` with a program. Returns its process, or -1 with errno set.
+pid_t start_kept(const ProgramStart& start) {
+  int told[2];
+  if (pipe2(told, O_CLOEXEC) != 0) return -1;
+  const pid_t recorder = getpid(), child = fork();
+  if (child == 0) {
+    close(told[0]);
+    keep(start, recorder, told[1]);
+  }
+  int error = child < 0 ? errno : 0;
+  close(told[1]);
+  if (child > 0 && read(told[0], &error, sizeof error) != sizeof error) error = ECHILD;
+  close(told[0]);
+  if (error == 0) return child;
+  if (child > 0) waitpid(child, nullptr, 0);
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 
 WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
@@ -150,8 +208,9 @@ WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
   int error = 0;
   {
     const std::lock_guard lock(t.mutex);
-    error = start_program(
-        {.words = words, .group = ProcessGroup::this_one, .variables = environment}, child_);
+    child_ =
+        start_kept({.words = words, .group = ProcessGroup::this_one, .variables = environment});
+    error = child_ < 0 ? errno : 0;
     if (error == 0) t.end_others = end_with_this_program;
   }
   if (error != 0)

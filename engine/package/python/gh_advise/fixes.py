@@ -20,7 +20,7 @@ def _change_loaders(torch: Any, change: Callable[[Any, Any], None]) -> None:
     """Applies `change(args, kwargs)` to the arguments of each loader first."""
 
     def changed(original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
             change(args, kwargs)
             original(self, *args, **kwargs)
 
@@ -59,7 +59,7 @@ def fused_optimizer(torch: Any) -> None:
     """Updates all parameters in a few kernels."""
 
     def fused(original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
             if any(kwargs.get(way) for way in ("fused", "capturable", "differentiable")):
                 original(self, *args, **kwargs)
                 return
@@ -87,7 +87,7 @@ def cudnn_benchmark(torch: Any) -> None:
     torch.backends.cudnn.benchmark = True
 
     def counted(original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
             applied.add("cudnn-benchmark")  # it changes nothing but convolutions
             original(self, *args, **kwargs)
 

@@ -1,7 +1,8 @@
 """Watches an unchanged program: PyTorch, Lightning, the Hugging Face Trainer and generate().
 
-`gh-advise record` and `gh-advise try` put a folder on PYTHONPATH whose sitecustomize calls
-`install()`. Nothing happens until the program imports PyTorch; then each unit costs microseconds.
+`gh-advise record` and `gh-advise try` put a folder on PYTHONPATH whose sitecustomize imports this
+package as `_gh_advise`, a name that no program has, and calls `install()`. Nothing
+happens until the program imports PyTorch; then each unit costs microseconds.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import types
 
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
@@ -26,8 +28,14 @@ FOLDER = "GH_ADVISE_FOLDER"
 def replace(owner: Any, name: str, wrapper: Wrapper) -> None:
     """Replaces owner.name by wrapper(owner.name). Does nothing where a version lacks it."""
     original = getattr(owner, name, None)
-    if original is not None:
-        setattr(owner, name, functools.wraps(original)(wrapper(original)))
+    if original is None:
+        return
+    replacement = functools.wraps(original)(wrapper(original))
+    setattr(owner, name, replacement)
+    # A function is pickled as a name of the module that defines it, which is `owner` or below it.
+    home = sys.modules.get(getattr(original, "__module__", None) or "")
+    if home is not None and vars(home).get(name) is original:
+        setattr(home, name, replacement)
 
 
 def within(context: Callable[[], ContextManager[None]]) -> Wrapper:
@@ -47,7 +55,7 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
     """An optimizer's step that reports itself. A closure, which computes the loss, runs before."""
 
     @functools.wraps(step)
-    def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
         if units.stepping:  # the step of a base class
             return step(optimizer, *args, **kwargs)
         closure = args[0] if args else kwargs.get("closure")
@@ -58,6 +66,7 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
                 units.optimizer_begins()
                 return loss
 
+            functools.update_wrapper(then_step, closure)
             if args:
                 args = (then_step, *args[1:])
             else:
@@ -75,19 +84,32 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
     return call
 
 
+def mark_class(kind: Any, units: Units) -> None:
+    """Marks the step of a class of optimizers, where it is defined: in the class or a base. Leaves
+    what is no plain function, such as a property, and classes that do not want to be changed."""
+    for owner in kind.__mro__:
+        step = vars(owner).get("step")
+        if step is None:
+            continue
+        if isinstance(step, types.FunctionType) and not hasattr(step, "is_marked"):
+            marked: Any = marked_step(step, units)
+            marked.is_marked = True
+            try:
+                owner.step = marked
+            except Exception:
+                pass
+        return
+
+
 def watch_torch(torch: Any, units: Units) -> None:
     """Optimizers, loaders, the backward pass, checkpoints."""
     from . import fixes
 
     def mark_step(init: Callable[..., Any]) -> Callable[..., Any]:
         # Classes of optimizers are marked when they are first used, since anybody may define one.
-        def call(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        def call(optimizer: Any, /, *args: Any, **kwargs: Any) -> None:
             init(optimizer, *args, **kwargs)
-            kind = type(optimizer)
-            if not hasattr(kind.step, "is_marked"):
-                marked: Any = marked_step(kind.step, units)
-                marked.is_marked = True
-                kind.step = marked
+            mark_class(type(optimizer), units)
 
         return call
 
@@ -188,8 +210,10 @@ class Watcher:
     ) -> Optional[ModuleSpec]:
         if name not in WATCHED:
             return None
-        for finder in sys.meta_path:
-            find: Any = getattr(finder, "find_spec", None) if finder is not self else None
+        finders = iter(sys.meta_path)
+        any(finder is self for finder in finders)  # those before have been asked
+        for finder in finders:
+            find: Any = getattr(finder, "find_spec", None)
             spec: Optional[ModuleSpec] = find(name, path, target) if find else None
             if spec is not None:
                 if spec.loader is not None:
@@ -213,7 +237,10 @@ class Watcher:
             except Exception as error:  # the program must not fail because it is watched
                 print(f"gh-advise: cannot watch {name}: {error}", file=sys.stderr)
 
-        loader.exec_module = exec_module
+        try:
+            loader.exec_module = exec_module
+        except Exception:  # a loader may refuse
+            pass
 
 
 def install() -> None:

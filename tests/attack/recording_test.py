@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+"""Attacks on what `gh-advise record` and `verify` write: recording_test.py PROGRAM FIXTURES
+
+Files of the user's that bear the name of a recording, several recorders at once, links of other users, SIGKILL, and folders whose
+names PYTHONPATH cannot hold.
+"""
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "record"))
+import record_test  # noqa: E402
+from record_test import ALL, LOOP, NSYS, SMALL, fixtures, until, without_nsys  # noqa: E402
+
+WAITS = SMALL + "steps(4)\nready()\nwhile not os.path.exists(os.environ['READY'] + '.on'): time.sleep(0.01)\nsteps(150)\n"
+
+
+class Files(record_test.Case):
+    """Files that gh-advise did not write."""
+
+    def test_the_users_own_json_stays(self):
+        (self.work / "train.json").write_text('{"lr": 0.1}')
+        ran = self.record("--force", "--once")
+        self.assertEqual(ran.status, 0, ran.err)
+        self.assert_left(*ALL, "train.json")
+        self.assertEqual((self.work / "train.json").read_text(), '{"lr": 0.1}')
+
+    def test_files_of_others_are_not_replaced(self):
+        database = self.folder / "database"
+        with sqlite3.connect(database) as users:
+            users.execute("CREATE TABLE mine (a)")
+        users.close()
+        for name, content in (("train.sqlite", database.read_bytes()), ("train.html", b"<!doctype html><title>mine</title>"),
+                              ("train.measured.json", b'{"mine": 1}'), ("train.sqlite", b"text")):
+            with self.subTest(name):
+                (self.work / name).write_bytes(content)
+                self.assert_fails(self.record("--force", "--once"), f"{name}: is no recording, so it is not replaced; name another with --output", name)
+                self.assertEqual((self.work / name).read_bytes(), content)
+                (self.work / name).unlink()
+        self.assertEqual(self.starts(), [])
+
+    @without_nsys
+    def test_a_trace_does_not_replace_the_users_own_json(self):
+        (self.work / "train.json").write_text('[{"lr": 0.1}, 2]')
+        self.assert_fails(self.run_it("record", "--force", "--", *self.python(LOOP), FAKE_GPU=1), "train.json: is no recording", "train.json")
+
+    @without_nsys
+    def test_a_recording_of_the_other_kind_is_removed(self):
+        self.assertEqual(self.run_it("record", "--", *self.python(LOOP), FAKE_GPU=1).status, 0)
+        self.assertIn("train.json", self.files())
+        self.assertEqual(self.record("--force", "--once").status, 0)
+        self.assert_left(*ALL)
+
+
+class AtOnce(record_test.Case):
+    """Several recorders in one folder."""
+
+    def test_each_has_a_name_and_a_measured_step_of_its_own(self):
+        runs = []
+        for ms in (2, 4, 8):
+            (self.folder / "programs" / str(ms)).mkdir()
+            train = self.python(LOOP.replace("0.002", str(ms / 1000)), f"{ms}/train.py")
+            runs.append(self.start("record", f"--nsys={NSYS}", "--once", "--", *train, OWN_CLOCK=1))
+        for ran in runs:
+            self.assertEqual(ran.wait().status, 0, ran.err)
+        names = ("train", "train-2", "train-3")
+        self.assert_left(*(file.replace("train", name) for name in names for file in ALL))
+        steps = [round(self.measured(name)["measured_step_ns"] / 1e6) for name in names]
+        self.assertEqual(sorted(steps), [2, 4, 8])
+        said = sorted(name for ran in runs for name in names if f"wrote {name}.sqlite" in ran.err)
+        self.assertEqual(said, sorted(names))
+
+    def test_one_name_is_given_once(self):
+        runs = [self.start("record", f"--nsys={NSYS}", "--once", "--output=mine", "--", *self.python(LOOP)) for _ in range(3)]
+        ended = [ran.wait() for ran in runs]
+        self.assertEqual(sorted(ran.status for ran in ended), [0, 2, 2])
+        for ran in ended:
+            if ran.status:
+                self.assertIn("mine: a recording of this name exists; --force replaces it", ran.err)
+        self.assert_left(*(file.replace("train", "mine") for file in ALL))
+
+
+class Links(record_test.Case):
+    """Links that another user made in a folder that all can write to."""
+
+    def verify(self, ledger):
+        return self.run_it("verify", f"--ledger={ledger}", fixtures / "starved.sqlite", fixtures / "fed.sqlite")
+
+    @unittest.skipIf(os.geteuid(), "only root can make links of others")
+    def test_a_ledger_does_not_follow_them(self):
+        (self.work / "precious").write_text("precious\n")
+        for target in ("precious", "new"):
+            os.symlink(target, self.work / "ledger")
+            os.lchown(self.work / "ledger", 65534, 65534)
+            ran = self.verify("ledger")
+            self.assertEqual(ran.status, 2)
+            self.assertIn(r"ledger: is a link made by another user (65534), so it is not followed", ran.err)
+            os.unlink(self.work / "ledger")
+        self.assert_left("precious")
+        self.assertEqual((self.work / "precious").read_text(), "precious\n")
+
+    def test_a_ledger_follows_the_users_own(self):
+        os.symlink("there", self.work / "ledger")
+        for _ in range(2):
+            self.assertEqual(self.verify("ledger").status, 0)
+        self.assertEqual(len([json.loads(line) for line in (self.work / "there").read_text().splitlines()]), 2)
+        self.assertTrue((self.work / "ledger").is_symlink())
+
+
+class Killed(record_test.Case):
+    """SIGKILL, which leaves gh-advise no time."""
+
+    def hidden(self):
+        return [name for name in os.listdir(self.work) if name.startswith(".gh-advise-")]
+
+    def started(self, *options, source=WAITS, **how):
+        ran = self.start("record", f"--nsys={NSYS}", "--once", *options, "--", *self.python(source), **how)
+        until(self.ready.exists, "the program's start")
+        self.ready.unlink()
+        return ran
+
+    def test_the_program_ends_and_nothing_is_left(self):
+        leaves = SMALL + "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True)\nready()\ntime.sleep(1000)"
+        for words in ([], ["--delay=1s"]):
+            with self.subTest(words):
+                ran = self.started(*words, source=leaves)
+                os.kill(ran.process.pid, signal.SIGKILL)
+                self.assertEqual(ran.wait().status, -signal.SIGKILL)
+                until(lambda: not self.processes() and not self.files(), "the end of what was started")
+        self.assertEqual(os.listdir(self.folder / "tmp"), [])
+
+    def test_try_leaves_nothing_either(self):
+        ran = self.start("try", "--no-recording", "--", *self.python(WAITS))
+        until(self.ready.exists, "the program's start")
+        os.kill(ran.process.pid, signal.SIGKILL)
+        ran.wait()
+        until(lambda: not self.processes() and not os.listdir(self.folder / "tmp"), "the end of what was started")
+
+    def test_a_recording_that_is_whole_stays(self):
+        ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1)
+        os.kill(ran.process.pid, signal.SIGKILL)
+        ran.wait()
+        until(lambda: not self.processes() and not self.hidden(), "the end of what was started")
+        self.assert_left(*ALL)
+        self.assertIn(record_test.SAID, self.text_of("train.sqlite"))
+
+    def test_the_next_recording_removes_what_is_left_but_nothing_that_is_used(self):
+        dead = self.started("--output=dead")
+        os.killpg(dead.process.pid, signal.SIGKILL)
+        dead.wait()
+        self.end_all()
+        (left,) = self.hidden()
+        live = self.started("--output=live")
+        (used,) = self.hidden()
+        self.assertNotEqual(used, left)
+        (self.work / "of another user").mkdir()
+        others = self.work / (used[:-6] + "others")
+        others.mkdir()
+        if not os.geteuid():
+            os.chown(others, 65534, 65534)
+        self.assertEqual(self.record("--once", "--output=other").status, 0)
+        self.assertEqual(others.exists(), not os.geteuid())
+        self.assertIn(used, self.hidden())
+        pathlib.Path(f"{self.ready}.on").touch()
+        self.assertEqual(live.wait().status, 0, live.err)
+        self.assertIn("wrote live.sqlite", live.err)
+
+    def test_the_programs_signals_and_status_are_its_own(self):
+        for end, status in (("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", 139), ("os.kill(os.getppid(), 0); sys.exit(5)", 5)):
+            with self.subTest(end):
+                ran = self.run_it("record", f"--nsys={NSYS}", "--ranks=0", "--", *self.python("import os, signal, sys\n" + end), SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4)
+                self.assertEqual(ran.status, status, ran.err)
+
+
+class Colons(record_test.Case):
+    """Folders with a ':', which separates the paths of PYTHONPATH."""
+
+    WORDS = LOOP + "print([p for p in sys.path if 'gh-advise-' in p.rsplit('/', 1)[-1] or not p.startswith('/')])\n"
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.work / "a:b"
+        self.work.mkdir()
+
+    def test_the_program_is_watched(self):
+        ran = self.record("--once", source=self.WORDS)
+        self.assertEqual(ran.status, 0, ran.err)
+        self.assertTrue(ran.out.startswith("begin\nend\n[]\n"), ran.out)
+        self.assert_left(*ALL)
+
+    def test_if_there_is_no_other_folder_it_says_so(self):
+        (self.folder / "c:d").mkdir()
+        ran = self.record("--once", source=self.WORDS, TMPDIR=self.folder / "c:d")
+        self.assert_fails(ran, "c:d: has a ':', so Python cannot look there for what watches the program; set TMPDIR")
+        self.assertEqual(self.starts(), [])
+
+
+if __name__ == "__main__":
+    record_test.main(sys.modules[__name__])
