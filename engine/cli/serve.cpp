@@ -1,11 +1,13 @@
-// gh-advise serve: the page for browsers, or a report's, to this machine alone.
+// gh-advise serve: the page for browsers, or a report's, to whoever started it alone.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <cerrno>
@@ -53,15 +55,6 @@ std::string installed_page() {
       "--page");
 }
 
-std::string whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty())
-    throw Error(fmt::format("{}: cannot be read, or is empty", printable(path)));
-  return text.str();
-}
-
 std::string page_of_reports(const ServeCommand& o) {
   const TemporaryFolder folder;
   const std::string page = (folder.path / "report.html").string();
@@ -72,7 +65,7 @@ std::string page_of_reports(const ServeCommand& o) {
   command.output.outputs = {page};  // an .html
   if (check(command) == could_not && !fs::exists(page))
     throw Error("there is no page to serve, as the report could not be judged");
-  return whole_file(page);
+  return read_text(page);
 }
 
 class Socket {
@@ -113,6 +106,50 @@ int port_of(int descriptor) {
   return ntohs(address.sin_port);
 }
 
+// Where the page is: "/", digits that nobody can guess, "/". Every user of this machine reaches the
+// port.
+std::string secret_path() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw Error("there are no random numbers, so the page would have no secret address");
+  std::string path = "/";
+  for (const unsigned char byte : bytes) path += fmt::format("{:02x}", byte);
+  return path + '/';
+}
+
+// Takes as long however much of it is right, so that nobody can find it piece by piece.
+bool is_same(std::string_view asked, std::string_view secret) {
+  if (asked.size() != secret.size()) return false;
+  int differs = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i) differs |= asked[i] ^ secret[i];
+  return differs == 0;
+}
+
+// Whether another user than ours, or root, holds the other end of a connection: the address stands
+// on the command line of the browser that was started with it, where others can read it. False if
+// the system does not say.
+bool is_of_another_user(int client) {
+  sockaddr_in here{}, there{};
+  socklen_t size = sizeof here;
+  if (getsockname(client, reinterpret_cast<sockaddr*>(&here), &size) != 0 ||
+      getpeername(client, reinterpret_cast<sockaddr*>(&there), &(size = sizeof there)) != 0)
+    return false;
+  // As the kernel writes the other end's row: its address first.
+  const std::string ends =
+      fmt::format("{:08X}:{:04X} {:08X}:{:04X}", there.sin_addr.s_addr, ntohs(there.sin_port),
+                  here.sin_addr.s_addr, ntohs(here.sin_port));
+  std::ifstream connections("/proc/net/tcp");
+  for (std::string row; std::getline(connections, row);) {
+    if (row.find(ends) == row.npos) continue;
+    std::istringstream columns(row);
+    std::string skipped;
+    for (int i = 0; i < 7; ++i) columns >> skipped;
+    uid_t user = 0;
+    return columns >> user && user != 0 && user != geteuid();
+  }
+  return false;
+}
+
 // The head of a request; "" if it does not come soon, or is longer than any browser's.
 std::string request_head(int client) {
   constexpr std::size_t most_bytes = 64 << 10;
@@ -139,7 +176,9 @@ void send_all(int client, std::string_view text) {
 std::string response(const char* status, const char* type, std::size_t bytes) {
   return fmt::format(
       "HTTP/1.1 {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: "
-      "no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+      "no-store\r\nContent-Security-Policy: frame-ancestors 'none'\r\nX-Frame-Options: DENY\r\n"
+      "Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: "
+      "close\r\n\r\n",
       status, type, bytes);
 }
 
@@ -157,7 +196,7 @@ bool asks_for_this_machine(const std::string& asked) {
   return host == "127.0.0.1" || host == "localhost";
 }
 
-void answer(int client, const std::string& page) {
+void answer(int client, const std::string& path, const std::string& page) {
   const timeval patience{5, 0};
   setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -166,17 +205,21 @@ void answer(int client, const std::string& page) {
   const auto send_text = [&](const char* status, std::string_view text) {
     send_all(client, response(status, "text/plain", text.size()) + std::string(text));
   };
-  const bool only_head = head.starts_with("HEAD / ");
+  const std::vector<std::string_view> words =
+      split(std::string_view(head).substr(0, head.find('\r')), " ");
+  const bool only_head = words[0] == "HEAD";
   if (!asks_for_this_machine(head))
     send_text("403 Forbidden", "Ask for 127.0.0.1 or localhost.\n");
-  else if (!only_head && !head.starts_with("GET / "))
-    send_text("404 Not Found", "There is only the page /.\n");
+  else if (is_of_another_user(client))
+    send_text("403 Forbidden", "Only the user who started gh-advise serve is answered.\n");
+  else if ((!only_head && words[0] != "GET") || words.size() != 3 || !is_same(words[1], path))
+    send_text("404 Not Found", "The page is at the address that gh-advise serve printed.\n");
   else
     send_all(client, response("200 OK", "text/html", page.size()) + (only_head ? "" : page));
 }
 
 // Answers each client on a thread of its own, as browsers open connections and then say nothing.
-[[noreturn]] void answer_all(int server, const std::string& page) {
+[[noreturn]] void answer_all(int server, const std::string& path, const std::string& page) {
   constexpr int most_clients = 64;
   std::atomic<int> clients = 0;
   for (;;) {
@@ -188,9 +231,9 @@ void answer(int client, const std::string& page) {
     }
     ++clients;
     try {
-      std::thread([descriptor, &page, &clients] {
+      std::thread([descriptor, &path, &page, &clients] {
         const Socket client(descriptor);
-        answer(client, page);
+        answer(client, path, page);
         --clients;
       }).detach();
     } catch (const std::system_error&) {  // no thread is available
@@ -213,13 +256,14 @@ int serve(const ServeCommand& o) {
     throw Error("--page is for the page that reads reports itself; leave out one of both");
   const std::string page = !o.reports.empty()
                                ? page_of_reports(o)
-                               : whole_file(o.page.empty() ? installed_page() : o.page);
+                               : read_text(o.page.empty() ? installed_page() : o.page);
   const Socket server(listening(o.port.value_or(0)));
-  const std::string address = fmt::format("http://127.0.0.1:{}/", port_of(server));
+  const std::string path = secret_path();
+  const std::string address = fmt::format("http://127.0.0.1:{}{}", port_of(server), path);
   write_to_stdout(address + "\n");
-  print_note("only this machine can open it; Ctrl-C ends it");
+  print_note("only you can open it, and only on this machine; Ctrl-C ends it");
   if (!o.no_open && stdout_is_terminal() && has_desktop()) open_in_browser(address);
-  answer_all(server, page);
+  answer_all(server, path, page);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void end_before_this_program(pid_t pid) {
 
 // Reads once, and keeps up to `most`. False at the end.
 bool read_some(int from, std::string& to, std::size_t most) {
-  char buffer[1 << 16];
+  char buffer[1 << 13];  // as under `ulimit -s 64` the whole stack of a thread is 64 KiB
   const ssize_t n = read(from, buffer, sizeof buffer);
   if (n > 0) to.append(buffer, std::min(static_cast<std::size_t>(n), most - to.size()));
   return n > 0 || (n < 0 && errno == EINTR);

@@ -13,7 +13,7 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/engine/cli/manual.cpp ${CMAKE_SO
 
 if(EMSCRIPTEN)
   # What is released of this build is one page.
-  file(GLOB page_parts CONFIGURE_DEPENDS engine/package/browser/page.* engine/package/browser/worker.js engine/package/browser/pack.py)
+  file(GLOB page_parts CONFIGURE_DEPENDS engine/package/browser/page.* engine/package/browser/worker.js engine/package/browser/pack.py engine/report/page.*)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/browser.html
     COMMAND /usr/bin/python3 ${CMAKE_SOURCE_DIR}/engine/package/browser/pack.py ${PROJECT_VERSION} $<TARGET_FILE:gh-advise> ${CMAKE_BINARY_DIR}/gh-advise.wasm ${CMAKE_BINARY_DIR}/browser.html
     DEPENDS gh-advise ${page_parts} VERBATIM)

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
+#include <sys/vfs.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -52,8 +54,26 @@ std::optional<Place> place_in_trace(const std::string& head, const std::string& 
   return place;
 }
 
-// More reports than that are a folder named by mistake, as are more files: "/" say.
-constexpr std::size_t most_reports = 2'000, most_entries = 1'000'000;
+// More reports than that are a folder named by mistake, as are more files, more JSON to look into,
+// or folders within folders: "/" say.
+constexpr std::size_t most_reports = 2'000, most_entries = 200'000, most_json = 5'000;
+constexpr int most_levels = 64;
+
+// Whether the kernel shows itself there: files that are none, some of which nobody ends reading.
+bool is_of_kernel(const fs::path& folder) {
+  // The magic numbers of linux/magic.h: proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs.
+  constexpr std::array<std::uint32_t, 7> kinds{0x9fa0,     0x62656572, 0x27e0eb,  0x63677270,
+                                               0x64626720, 0x74726163, 0x73636673};
+  struct statfs system {};
+  return statfs(folder.c_str(), &system) == 0 &&
+         std::find(kinds.begin(), kinds.end(), static_cast<std::uint32_t>(system.f_type)) !=
+             kinds.end();
+}
+
+bool is_json(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".json.gz");
+}
 
 bool is_report(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -64,7 +84,7 @@ bool is_report(const fs::path& path) {
     std::error_code ec;
     return !fs::is_regular_file(fs::path(path).replace_extension(".sqlite"), ec);
   }
-  if (!ends_in(".json") && !ends_in(".json.gz")) return false;
+  if (!is_json(path)) return false;
   const std::string head = head_of(path.string());
   return head.find("\"traceEvents\"") != head.npos ||
          head.find("\"deviceProperties\"") != head.npos;
@@ -95,21 +115,28 @@ Place place_of(const std::string& path) {
 std::vector<std::string> reports_below(const std::string& folder, std::size_t most,
                                        const fs::path& except) {
   std::vector<std::string> reports;
-  std::size_t entries = 0;
+  if (is_of_kernel(folder)) return reports;
+  std::size_t entries = 0, json = 0;
+  const auto refuse = [&](const std::string& held) {
+    throw Error(
+        fmt::format("{}: holds more than {}; name a smaller folder", printable(folder), held));
+  };
   std::error_code ec;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ec);
   for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
     std::error_code gone;
-    if (++entries > most_entries)
-      throw Error(fmt::format("{}: holds more than {} files; name a smaller folder",
-                              printable(folder), most_entries));
+    if (++entries > most_entries) refuse(fmt::format("{} files", most_entries));
     if (at->path().filename().string().starts_with('.') || at->path() == except) {
       at.disable_recursion_pending();
-    } else if (at->is_regular_file(gone) && is_report(at->path())) {
+    } else if (at->is_directory(gone)) {
+      if (at.depth() >= most_levels) refuse(fmt::format("{} folders in one another", most_levels));
+      if (is_of_kernel(at->path())) at.disable_recursion_pending();
+    } else if (at->is_regular_file(gone)) {
+      if (is_json(at->path()) && ++json > most_json)
+        refuse(fmt::format("{} files of JSON", most_json));
+      if (!is_report(at->path())) continue;
       reports.push_back(at->path().string());
-      if (reports.size() > most)
-        throw Error(fmt::format("{}: holds more than {} reports; name a smaller folder",
-                                printable(folder), most));
+      if (reports.size() > most) refuse(fmt::format("{} reports", most));
     }
   }
   if (ec) throw Error(fmt::format("{}: {}", printable(folder), ec.message()));

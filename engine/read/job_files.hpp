@@ -10,8 +10,9 @@ namespace gh {
 
 /// Replaces each folder by the reports in it and below it, sorted by name; files stay as they are.
 /// Reports are *.sqlite, *.nsys-rep and *.qdrep without such an export, and *.json and *.json.gz
-/// that are PyTorch traces. Hidden files and folders, and links to folders, are left out. Throws
-/// Error for a folder without a report, or with more than a run can take.
+/// that are PyTorch traces. Hidden files and folders, links to folders, and the kernel's own file
+/// systems (/proc, /sys) are left out. Throws Error for a folder without a report, or with more
+/// than a run can take.
 std::vector<std::string> find_reports(const std::vector<std::string>& paths);
 
 /// Those of a folder and below it, sorted, but for those below `except`. Throws Error if they are

@@ -22,6 +22,16 @@ bool is_of_system(const fs::path& out) {
          whole.starts_with("/proc/");
 }
 
+// A pipe that nobody writes to would be waited for.
+void check_report(const fs::path& report) {
+  std::error_code ec;
+  const fs::file_status status = fs::status(report, ec);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    throw Error(
+        fmt::format("{}: is not a regular file; give a report", printable(report.string())));
+  }
+}
+
 void check_output(const fs::path& report, const fs::path& out) {
   std::error_code ec;
   if (fs::exists(out, ec) && fs::equivalent(report, out, ec)) {
@@ -37,6 +47,7 @@ void check_output(const fs::path& report, const fs::path& out) {
 }  // namespace
 
 Scrubbed scrub(const fs::path& report, const fs::path& out) {
+  check_report(report);
   check_output(report, out);
   const bool is_trace = is_torch_trace(first_bytes_of(report));
   if (!is_trace && out.extension() == ".gz") {

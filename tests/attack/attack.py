@@ -26,5 +26,6 @@ def run(*arguments, limits=limited(), **options):
     )
     said = done.stdout + done.stderr
     assert done.returncode in ENDED, (arguments, done.returncode, said[-500:])
-    assert b"\x1b" not in said and b"\n::" not in said and b"##[" not in said, (arguments, said[:500])
+    for obeyed in ("\x1b", "\n::", "##["):
+        assert (obeyed if options.get("text") else obeyed.encode()) not in said, (arguments, said[:500])
     return done

@@ -6,15 +6,13 @@ of two of its counts (GPUs and calls, ids and rows, ...) had no bound.
 """
 import json
 import pathlib
-import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import unittest
 
-program, fixtures = pathlib.Path(sys.argv.pop(1)).resolve(), pathlib.Path(sys.argv.pop(1))
+import attack
+from attack import fixtures
 
 MEMORY_BYTES = 1 << 29  # ordinary reports of this size take a quarter of it
 CPU_SECONDS = 30  # all of them take a few
@@ -25,15 +23,8 @@ KERNEL, LAUNCH = 1, 2  # ids in StringIds
 EXTREME = (-(1 << 63), -1, 0, 1, 1 << 61, (1 << 63) - 301)
 
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def run(command, report, *more):
-    arguments = [program, *command, report, "--config", "none", "--threads", "2", *more]
-    return subprocess.run(arguments, preexec_fn=limit, capture_output=True, text=True)
+    return attack.run(*command, report, "--config=none", "--threads=2", *more, limits=attack.limited(MEMORY_BYTES, CPU_SECONDS), text=True)
 
 
 class Export:
@@ -94,7 +85,6 @@ class Limits(unittest.TestCase):
         for command in commands:
             with self.subTest(command=command[0]):
                 ran = run(command, report)
-                self.assertIn(ran.returncode, (0, 1, 2), ran.stderr)
                 for starved in ("bad_alloc", "memory", "CPU time"):
                     self.assertNotIn(starved, ran.stderr)
 
@@ -145,5 +135,4 @@ class Limits(unittest.TestCase):
         self.assertRegex(ran.stderr, r"report\.sqlite: .* took more than 1 s of CPU time.*--timeout")
 
 
-if __name__ == "__main__":
-    unittest.main()
+unittest.main(argv=["limits"])

@@ -67,7 +67,7 @@ class Page:
 
     def __init__(self, browser, path, width=1280, color_scheme="light", scripts=True):
         self.driver = browser.driver
-        self.url = pathlib.Path(path).as_uri()
+        self.url = str(path) if str(path).startswith("http:") else pathlib.Path(path).as_uri()
         self.driver.get("about:blank")
         self.said()  # what the page before it left
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)

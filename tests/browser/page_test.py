@@ -190,6 +190,40 @@ class PageTest(unittest.TestCase):
         page.settle()
         self.assertGreaterEqual("\n".join(page.said()).count("Content Security Policy"), 4)
 
+    def test_nothing_but_our_own_scripts_and_style_sheets_is_taken(self):
+        injected = self.folder / "injected.html"
+        injected.write_text(html.read_text().replace("<main id=start>", """<main id=start><script>document.title = 'run'</script><style>main { display: none }</style>
+            <p id=attack onclick="document.title = 'clicked'">x</p>""", 1))
+        page = Page(self.browser, injected)
+        page.js("document.getElementById('attack').click()")
+        self.choose(page, fixtures / "good.sqlite")  # what is the page's own works all the same
+        with self.report(page):
+            self.assertTrue(page.find_all("#timeline-overview"))
+        self.assertNotIn(page.js("return document.title"), ("run", "clicked"))
+        self.assertEqual(page.js("return document.querySelector('main').checkVisibility()"), False)  # hidden by the page, as a report is shown
+        said = "\n".join(page.said())
+        self.assertGreaterEqual(said.count("Content Security Policy"), 3, said)
+
+    def test_the_page_that_is_served_works_and_no_other_page_may_frame_it(self):
+        with subprocess.Popen([program, "serve", "--no-open", "--page", html], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+            try:
+                address = server.stdout.readline().strip()
+                page = Page(self.browser, address)
+                self.choose(page, fixtures / "good.sqlite")
+                with self.report(page):
+                    self.assertTrue(page.find_all("#timeline-overview"))
+                self.assertEqual(page.said(), [])
+                framing = self.folder / "framing.html"
+                framing.write_text(f"<!doctype html><iframe src='{address}'></iframe>")
+                page = Page(self.browser, framing)
+                page.settle()
+                page.driver.switch_to.frame(page.find("iframe"))
+                self.assertEqual(page.find_all("#drop"), [])
+                page.driver.switch_to.default_content()
+                self.assertIn("frame-ancestors", "\n".join(page.said()))
+            finally:
+                server.kill()
+
     def test_what_a_report_says_and_errs_is_noticed(self):
         page = Page(self.browser, html)
         self.choose(page, fixtures / "good.sqlite")

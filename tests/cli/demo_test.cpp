@@ -26,9 +26,8 @@ TEST_CASE("demo: --save writes the report itself") {
 
 TEST_CASE("serve: what cannot be served is said at once") {
   const TempDir dir;
-  CHECK(contains(advise("serve --page " + (dir / "no.html").string()).err,
-                 "cannot be read, or is empty"));
-  CHECK(contains(advise("serve --page /tmp").err, "cannot be read, or is empty"));
+  CHECK(contains(advise("serve --page " + (dir / "no.html").string()).err, "no such file"));
+  CHECK(contains(advise("serve --page /tmp").err, "/tmp: is not a file"));
   CHECK(contains(advise("serve missing.sqlite").err, "missing.sqlite: no such file"));
   CHECK(contains(advise("serve starved.sqlite --page x.html").err, "leave out one of both"));
   CHECK(advise("serve --port 70000").status == 2);

@@ -328,6 +328,14 @@ class Errors(unittest.TestCase):
         with self.assertRaisesRegex(GhAdviseError, "exit status -9, without a message"):
             check(CLEAN, program=dies)
 
+    def test_an_answer_that_cannot_be_read(self):
+        says = folder / "says"
+        for answer in ("[" * 100_000, '{"a":' * 100_000, "not JSON", '{"schema_version": 3'):
+            says.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n", encoding="utf-8")
+            says.chmod(0o755)
+            with self.assertRaisesRegex(GhAdviseError, "no JSON that can be read"):
+                check(CLEAN, program=says)
+
     def test_no_program(self):
         with self.assertRaisesRegex(ProgramNotFound, "the argument `program` names '/missing'"):
             check(CLEAN, program="/missing")

@@ -1,6 +1,7 @@
 // When gh-advise scrub must stop: files that are not reports, and places where nothing can be
 // written.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "support/program.hpp"
 
@@ -39,6 +40,14 @@ TEST_CASE("scrub: too many tables and computed columns are refused") {
           "(hex(zeroblob(400000000))) VIRTUAL)");
   CHECK(contains(refused(dir, scrub + "computed.sqlite -o out.sqlite"),
                  "computed.sqlite: table StringIds has computed columns"));
+}
+
+TEST_CASE("scrub: a pipe or a device is refused at once") {
+  const TempDir dir;
+  REQUIRE(mkfifo((dir / "pipe.sqlite").c_str(), 0600) == 0);
+  for (const char* path : {"pipe.sqlite", "/dev/zero"})
+    CHECK(contains(refused(dir, fmt::format("timeout 10 {}{} -o out.sqlite", scrub, path)),
+                   std::string(path) + ": is not a regular file; give a report"));
 }
 
 TEST_CASE("scrub: a thousand tables with any names, without row ids and with views, are copied") {

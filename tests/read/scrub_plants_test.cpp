@@ -607,6 +607,102 @@ TEST_CASE("scrub: names, hashes and ids that resemble a secret or an encoding st
   CHECK(shared[kept.size()]["name"] == "left [removed] right");
 }
 
+namespace {
+
+// The names of events in the copy of a trace that has these, and this environment.
+std::vector<std::string> names_in_copy(const nlohmann::json& environment,
+                                       const std::vector<std::string>& names) {
+  const TempDir dir;
+  nlohmann::json trace{{"env", environment}};
+  for (const std::string& name : names)
+    trace["traceEvents"].push_back(
+        {{"ph", "X"}, {"pid", 1}, {"tid", 1}, {"ts", 1}, {"dur", 5}, {"name", name}});
+  write_file(dir / "trace.json", trace.dump());
+  const Ran ran = advise("scrub trace.json -o shared.json", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const auto shared = nlohmann::json::parse(read_file(dir / "shared.json"));
+  std::vector<std::string> copied;
+  for (const auto& event : shared["traceEvents"]) copied.push_back(event["name"]);
+  REQUIRE(copied.size() == names.size());
+  return copied;
+}
+
+}  // namespace
+
+TEST_CASE("scrub: signs between the letters of a secret do not hide it, and names stay") {
+  const std::string secret = "Qz74vKp7LmX18tR4w";
+  std::string dashed, wide, listed;
+  for (const char c : secret) {
+    dashed += std::string(dashed.empty() ? "" : "-") + c;
+    wide += std::string(wide.empty() ? "" : "\u200b") + c;
+    listed += std::string(listed.empty() ? "'" : ", '") + c + "'";
+  }
+  const std::vector<std::string> hidden{dashed, wide, "{" + listed + "}",
+                                        R"("Qz74vKp" + "7LmX18tR4w")", "Qz74 vKp7 LmX1 8tR4 w"},
+      kept{"void gemm<128, 64, 8>(float const*, int)", "layer.1.conv-2",  "a-b-c-1-2-3-4-5-6-7",
+           "/opt/models/resnet-50/train.py",           "step 1839275610", "Qz74vKp and 7LmX18"};
+  std::vector<std::string> names = hidden;
+  names.insert(names.end(), kept.begin(), kept.end());
+  // Digits, and what is short, are only found as they are.
+  const std::vector<std::string> copied = names_in_copy(
+      {{"DB_PASSWORD", secret}, {"PIN_KEY", "1234567"}, {"SHORT_TOKEN", "conv-2x"}}, names);
+  for (std::size_t i = 0; i < hidden.size(); ++i)
+    CHECK_MESSAGE(contains(R"([removed] {'[removed]'} "[removed]")", copied[i]), copied[i]);
+  for (std::size_t i = hidden.size(); i < names.size(); ++i) CHECK(copied[i] == names[i]);
+}
+
+TEST_CASE("scrub: keys of more services, and passwords of commands and elements, are recognized") {
+  const std::vector<std::string> secrets{
+      "123456789:AAa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q",
+      "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs",
+      "key-0123456789abcdef0123456789abcdef",
+      "lin_api_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0",
+      "SK0123456789abcdef0123456789abcdef",
+      "curl -s -u bob:Hk9xQ2wLp7 https://x.example",
+      "mysql -h db -pHk9xQ2wLp8 base",
+      "sshpass -p Hk9xQ2wLp9 true",
+      "<db><password>Hk9xQ2wLp0</password></db>",
+      "jane.doe%40corp.example.com",
+      "scp out.bin jdoe17@login03x:/scratch/out",
+      "ssh jdoe18@login04x nvidia-smi"},
+      gone{"123456789:AA", "MTk4",       "key-0",      "lin_api_a", "SK01",   "Hk9xQ2wLp7",
+           "Hk9xQ2wLp8",   "Hk9xQ2wLp9", "Hk9xQ2wLp0", "jane.doe",  "jdoe17", "jdoe18"};
+  const std::vector<std::string> kept{
+      "foo<KeyType>(a)<b>",  "python -u train.py:main", "memcpy@GLIBC_2.14",    "linear@cuda:0",
+      "100%41 of key-value", "mkdir -p out/run7",       "<step>forward</step>", "12:AAAA"};
+  std::vector<std::string> names = secrets;
+  names.insert(names.end(), kept.begin(), kept.end());
+  const std::vector<std::string> copied = names_in_copy(nlohmann::json::object(), names);
+  for (std::size_t i = 0; i < secrets.size(); ++i)
+    CHECK_MESSAGE(!contains(copied[i], gone[i]), copied[i]);
+  for (std::size_t i = secrets.size(); i < names.size(); ++i) CHECK(copied[i] == names[i]);
+}
+
+TEST_CASE(
+    "scrub: secrets that captured output tells are removed, and an environment is many variables") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(
+      dir / "report.sqlite",
+      R"(INSERT INTO StringIds VALUES (900001, 'login ok, password: Qz125vKp7LmX' || char(10) || '{"tokens": 1839275610}' || char(10) ||
+      '{''token'': ''Qz126vKp7LmX46tR4w''}' || char(10) || 'authorization: bearer Qz127vKp7LmX'), (900002, 'stdout');
+    CREATE TABLE IF NOT EXISTS ProcessStreams (globalPid INTEGER, filenameId INTEGER, contentId INTEGER -- REFERENCES StringIds(id)
+    );
+    INSERT INTO ProcessStreams (globalPid, filenameId, contentId) VALUES (1, 900002, 900001);
+    INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLES',
+      'FOO=one' || char(10) || 'USER=janedoe17' || char(10) || 'DB_PASSWORD=Qz128vKp7LmX' || char(10) || 'b64==');
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'a Qz125vKp7LmX b Qz126vKp7LmX46tR4w c Qz127vKp7LmX d Qz128vKp7LmX e janedoe17' WHERE rowid = 1;
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'step 1839275610' WHERE rowid = 2;)");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = read_file(dir / "shared.sqlite");
+  for (const char* secret :
+       {"Qz125vKp7LmX", "Qz126vKp7LmX46tR4w", "Qz127vKp7LmX", "Qz128vKp7LmX", "janedoe17"})
+    CHECK_MESSAGE(!contains(shared, secret), std::string(secret));
+  CHECK(contains(shared, "step 1839275610"));
+  CHECK_MESSAGE(contains(ran.out, "environment variables      3 removed"), ran.out);
+}
+
 TEST_CASE("scrub: if a key appears twice, the value that readers ignore is removed too") {
   const TempDir dir;
   const std::string events = R"("traceEvents": [)";

@@ -2,6 +2,7 @@
 """Makes browser.html, one file that needs no other: pack.py VERSION PROGRAM.js PROGRAM.wasm OUT"""
 import base64
 import gzip
+import hashlib
 import pathlib
 import sys
 
@@ -17,7 +18,15 @@ def text(path):
     return content
 
 
+def hashes(name):
+    """Of a page's part and of the report's, which the page shows in a frame, as a Content-Security-Policy lists them."""
+    of = [hashlib.sha256(text(path).encode()).digest() for path in (here / name, here / "../../report" / name)]
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in of)
+
+
 parts = {
+    "SCRIPTS": hashes("page.js"),
+    "STYLES": hashes("page.css"),
     "VERSION": version,
     "STYLE": text(here / "page.css"),
     "ENGINE": base64.b64encode(gzip.compress(pathlib.Path(wasm).read_bytes(), 9, mtime=0)).decode(),

@@ -57,10 +57,10 @@ class Collector {
     for (std::size_t i = 0; i < private_kinds; ++i) {
       if (!any_matches(names.private_names[i], name)) continue;
       const auto kind = static_cast<PrivateKind>(i);
-      work_.count(kind, text.empty() ? 0 : 1);
       if (kind == PrivateKind::environment) {
-        work_.secrets.add_variable(text);
+        work_.count(kind, static_cast<std::int64_t>(work_.secrets.add_variables(text)));
       } else {
+        work_.count(kind, text.empty() ? 0 : 1);
         work_.secrets.add(kind, text);
       }
     }
@@ -77,7 +77,8 @@ class Collector {
         add_processes(t);
       }
     }
-    for (const std::int64_t id : output_) kept_.strings.erase(id);
+    // A program may print the name of a range and nothing else.
+    for (const std::int64_t id : kept_.strings) output_.erase(id);
     work_.count(PrivateKind::output, static_cast<std::int64_t>(output_.size()));
   }
 
@@ -99,8 +100,9 @@ class Collector {
     }
   }
 
-  // From kept strings, adds what is recognizable as private. From the others, adds the environment:
-  // before 2022 it was among the strings, without anything referring to it.
+  // From kept strings, adds what is recognizable as private, and from captured output the secrets
+  // that it tells. From the others, adds the environment: before 2022 it was among the strings,
+  // without anything referring to it.
   void add_from_strings() {
     Query strings(db_, "SELECT id, value FROM StringIds");
     while (strings.step()) {
@@ -110,10 +112,11 @@ class Collector {
         work_.secrets.add_signs_in(text);
         continue;
       }
-      if (output_.contains(id) || !looks_like_variables(text)) continue;
-      for (const std::string_view variable : split(text, std::string_view("\0", 1))) {
-        work_.secrets.add_variable(variable);
-        work_.count(PrivateKind::environment);
+      if (output_.contains(id)) {
+        work_.secrets.add_secrets_told_in(text);
+      } else if (looks_like_variables(text)) {
+        work_.count(PrivateKind::environment,
+                    static_cast<std::int64_t>(work_.secrets.add_variables(text)));
       }
     }
   }

@@ -31,7 +31,10 @@ void read_columns(const Database& db, const std::string& sql, Table& t) {
     // "nameId INTEGER NOT NULL, -- REFERENCES StringIds(id) -- Function name"
     const bool says_so = RE2::PartialMatch(
         sql, "(?m)^\\s*\"?" + RE2::QuoteMeta(column) + "\"?\\s[^\\n]*REFERENCES StringIds\\b");
-    if (is_known && (says_so || has(schema.strings, column))) t.string_ids.push_back(column);
+    // What holds output is not kept, so none of its columns is known.
+    const bool is_output = any_matches(schema.output, t.name);
+    if ((is_known || is_output) && (says_so || has(schema.strings, column)))
+      t.string_ids.push_back(column);
   }
   // Tables of names and values are kept only in part.
   const bool can_be_told =

@@ -22,6 +22,8 @@ constexpr std::size_t beginning = 3;
 constexpr std::uint32_t most_keys = 1 << 24;
 // Shorter values, and shorter lines, occur by chance in the possible meanings of digits.
 constexpr std::size_t least_encoded = 6, least_line = 8;
+// Shorter ones, and words, occur by chance in what several words make without what is between them.
+constexpr std::size_t least_bare = 10;
 constexpr int most_escapings_read = 6, most_encodings_read = 3;
 
 // A key from three bytes of a folded text.
@@ -35,6 +37,12 @@ std::uint32_t key_at(std::string_view text, std::size_t at) {
 
 bool is_name_byte(char folded) {
   return (folded >= 'a' && folded <= 'z') || (folded >= '0' && folded <= '9');
+}
+
+bool is_telling(std::string_view bare) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return bare.size() >= least_bare && std::any_of(bare.begin(), bare.end(), is_digit) &&
+         !std::all_of(bare.begin(), bare.end(), is_digit);
 }
 
 [[noreturn]] void fail_left(const Sought& sought, const std::string& where,
@@ -53,8 +61,10 @@ Proof::Proof(const SoughtList& sought, const Deadline& deadline)
     : sought_(sought), deadline_(deadline), pace_(deadline), begun_(most_keys) {
   for (const Sought& s : sought_) {
     add(s, s.text);
-    if (s.is_secret)
+    if (s.is_secret) {
       least_secret_ = std::min(least_secret_, std::max(s.text.size(), least_encoded));
+      if (const std::string core = bare(s.text); core != s.text && is_telling(core)) add(s, core);
+    }
     has_spaces_ = has_spaces_ || s.text.find(' ') != s.text.npos;
     if (s.reach == Reach::anywhere) add_lines(s);
   }
@@ -142,6 +152,12 @@ const Sought* Proof::in_meanings(std::string text, Judge counts, int encodings) 
 
 const Sought* Proof::in_encodings(const std::string& text, int encodings) const {
   if (encodings == 0 || least_secret_ > text.size()) return nullptr;
+  // Letters with dashes between them, "one" + "two", lists of characters.
+  const Judge in_bare = [](const Needle& needle, std::string_view, std::size_t) {
+    return needle.sought->is_secret && is_telling(needle.text);
+  };
+  if (encodings == most_encodings_read)
+    if (const Sought* left = find(folded(bare(text)), in_bare)) return left;
   const Judge in_joined = [](const Needle& needle, std::string_view there, std::size_t at) {
     return counts_in_encodings(needle, there, at) && stands_by_itself(needle, there, at);
   };

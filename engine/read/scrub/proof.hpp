@@ -28,8 +28,8 @@ class Proof {
   Proof(const SoughtList& sought, const Deadline& deadline);
 
   /// What a text contains, ignoring case and however often it is escaped. Secrets are also found
-  /// across lines, in base64 and base32, in numbers of bytes, in UTF-16, and in one of these inside
-  /// another. Null if nothing is found.
+  /// across lines, with signs between their letters, in base64 and base32, in numbers of bytes, in
+  /// UTF-16, and in one of these inside another. Null if nothing is found.
   const Sought* in_text(std::string_view text) const;
 
   /// Each throws LeftOver if anything is left, so that nothing is written. They check a text; every

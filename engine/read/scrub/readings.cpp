@@ -314,6 +314,14 @@ std::string read_quoted_printable(Text text) {
   return copied == 0 ? out : out.append(text, copied);
 }
 
+std::string bare(Text text) {
+  std::string out;
+  for (const char c : text) {
+    if (!is_sign(c)) out += c;
+  }
+  return out;
+}
+
 std::string joined_lines(Text text) {
   std::string out;
   for (const char c : text) {

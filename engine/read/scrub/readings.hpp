@@ -19,6 +19,8 @@ bool read_escapes(std::string& text);
 /// Reads the escapes of e-mails (=41), which include line breaks; "" if there are none.
 std::string read_quoted_printable(std::string_view text);
 
+/// Its ASCII letters and digits alone: without quotes, dashes, spaces, or characters of no width.
+std::string bare(std::string_view text);
 /// The text without its line breaks.
 std::string joined_lines(std::string_view text);
 /// Also without what programs put around line breaks: indents, quotation marks, backslashes,

@@ -54,6 +54,12 @@ std::size_t end_of_word(std::string_view text) {
   return std::min(at, text.size());
 }
 
+// Rejects the last line of something in base64.
+bool is_variable(std::string_view line) {
+  static const re2::RE2 expression(R"([A-Za-z_]\w*=[^=].*)", re2::RE2::Latin1);
+  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), expression);
+}
+
 // The kind of value that a variable with that name holds.
 PrivateKind kind_of_variable(std::string_view name) {
   const std::string upper = in_upper_case(name);
@@ -259,6 +265,23 @@ void Secrets::add_variable(std::string_view text) {
   add_variable(text.substr(0, equals), unquoted(text.substr(equals + 1)));
 }
 
+// Lines may also be those of one value, so it is added as a whole too.
+std::size_t Secrets::add_variables(std::string_view text) {
+  std::size_t count = 0;
+  for (const std::string_view part : split(text, std::string_view("\0", 1))) {
+    if (part.empty()) continue;
+    add_variable(part);
+    std::size_t lines = 0;
+    for (const std::string_view line : split(part, "\n")) {
+      if (!is_variable(line)) continue;
+      ++lines;
+      if (line.size() < part.size()) add_variable(line);
+    }
+    count += std::max<std::size_t>(lines, 1);
+  }
+  return count;
+}
+
 void Secrets::add_variable(std::string_view name, std::string_view value) {
   origin_ = name;
   if (names_a_secret(name)) {
@@ -275,9 +298,19 @@ void Secrets::add_variable(std::string_view name, std::string_view value) {
 }
 
 void Secrets::add_signs_in(std::string_view text) {
+  add_signs(text, false);
+  // jane%40example.com
+  if (std::string meant(text); text.find('%') != text.npos && unescape(meant))
+    add_signs(meant, false);
+}
+
+void Secrets::add_secrets_told_in(std::string_view text) { add_signs(text, true); }
+
+void Secrets::add_signs(std::string_view text, bool secrets_only) {
   pace_.went(text.size());
   const std::string origin = origin_;
   each_sign_in(text, [&](Sign sign, std::string_view found, const char* what) {
+    if (secrets_only && sign != Sign::secret) return;
     if (origin.empty()) origin_ = what;
     switch (sign) {
       case Sign::secret: add_secret(found); break;

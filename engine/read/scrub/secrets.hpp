@@ -30,11 +30,16 @@ class Secrets {
   /// "NAME=value" or NAME="value", as found in reports.
   void add_variable(std::string_view text);
   void add_variable(std::string_view name, std::string_view value);
+  /// A variable, or a whole environment in one text, with line breaks or zero bytes between them.
+  /// Returns how many these are.
+  std::size_t add_variables(std::string_view text);
   /// A command line or one of its words. Add words in order, because an option such as --token
   /// makes the next word a secret.
   void add_command(std::string_view text);
   /// Adds what is recognizable by itself, in any text.
   void add_signs_in(std::string_view text);
+  /// Adds only the secrets among these: a program's output also tells tokens per second.
+  void add_secrets_told_in(std::string_view text);
   /// Call this after the last addition: what to search for, as it was found.
   SoughtList sought();
   const NotSought& not_sought() const { return not_sought_; }
@@ -54,6 +59,7 @@ class Secrets {
   void add_member(const std::string& key, const Json& value);
   void add_value(std::string_view value);
   void add_parts(std::string_view value);
+  void add_signs(std::string_view text, bool secrets_only);
   void put(Origins& to, std::string value);
   bool cannot_be_told(std::string_view secret) const;
   void append_secrets(SoughtList& to);

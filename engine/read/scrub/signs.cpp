@@ -62,6 +62,9 @@ bool is_mail(Text text) {
   return top.size() >= 2 && top != "so" && std::all_of(top.begin(), top.end(), is_letter);
 }
 
+// Rejects words, and what is too short to be no part of other names: cuda, gpu1.
+bool is_machine(Text text) { return text.size() >= 6 && !is_of_letters(text); }
+
 // After "password=": rejects the program's words and numbers.
 bool is_password(Text text) {
   return text.size() >= 6 && std::any_of(text.begin(), text.end(), is_letter) &&
@@ -109,6 +112,25 @@ const std::vector<Kind>& kinds() {
        R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:[-_]?key)?|api[-_]?key|access[-_]?key|(?:auth|access)[-_]?token|credentials?)["']?\s*[=:]\s*)" +
            word_of_shell,
        is_password},
+      {Sign::secret, "a Telegram token", R"(\b(\d{8,12}:AA[\w-]{32,}))"},
+      {Sign::secret, "a Discord token", R"(\b([MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}))",
+       has_digit},
+      {Sign::secret, "a Mailgun key", R"(\b(key-[0-9a-f]{32})\b)"},
+      {Sign::secret, "a Linear key", R"(\b(lin_(?:api|oauth)_\w{20,}))", has_digit},
+      {Sign::secret, "a Twilio key", R"(\b(SK[0-9a-f]{32})\b)"},
+      {Sign::secret, "a password of curl",
+       R"(\b(?:curl|wget)\s(?:[^\n|;&]*\s)?(?:-u|-U|--user|--proxy-user)[\s=]*["']?[^\s:"']+:([^\s"']{4,}))"},
+      {Sign::secret, "a password of a database",
+       R"(\b(?:mysql|mariadb)[a-z-]*\s(?:[^\n|;&]*\s)?-p["']?([^\s"']{4,}))"},
+      {Sign::secret, "a password of sshpass", R"(\bsshpass\s+-p\s*["']?([^\s"']{4,}))"},
+      {Sign::user, "who logs in",
+       R"(\b(?:ssh|sftp|scp|rsync)\s(?:[^\n|;&]*\s)?([A-Za-z_][\w.-]*)@[A-Za-z])"},
+      {Sign::address, "where one logs in",
+       R"(\b(?:ssh|sftp|scp|rsync)\s(?:[^\n|;&]*\s)?[A-Za-z_][\w.-]*@([A-Za-z][\w.-]*))",
+       is_machine},
+      {Sign::user, "who logs in", R"(\b([A-Za-z_][\w.-]*)@[A-Za-z][\w.-]*:[/~])"},
+      {Sign::address, "where one logs in", R"(\b[A-Za-z_][\w.-]*@([A-Za-z][\w.-]*):[/~])",
+       is_machine},
       {Sign::secret, "a password in a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
       {Sign::user, "a user in a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
       {Sign::address, "an e-mail address",
@@ -135,7 +157,7 @@ const std::vector<std::unique_ptr<re2::RE2>>& compiled_kinds() {
 // Whether the text may contain any of these, in one pass.
 bool may_hold_any(re2::StringPiece text) {
   static const re2::RE2 any(
-      R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|key=|nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_|ATATT|dapi[0-9a-f]|\bSG\.|dckr_|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
+      R"((?i)@|pass|pwd|secret|api[-_]?key|access[-_]?key|token|credential|bearer|akia|asia|gh[pousr]_|_pat_|glpat|[sr]k[-_]|hf_|xox|aiza|ya29|npm_|pypi-|eyj|-----BEGIN|basic\s|accountkey|sig=|signature=|hooks\.slack|webhook|key=|nvapi-|gsk_|xai-|r8_|whsec_|dop_v1_|lsv2_|ATATT|dapi[0-9a-f]|\bSG\.|dckr_|\d:AA|[MNO][\w-]{23,27}\.[\w-]{6}\.|key-[0-9a-f]|lin_|\bSK[0-9a-f]|curl\s|wget\s|mysql|mariadb|sshpass|hv[sbr]\.|GOCSPX|\d\.\d{1,3}\.\d{1,3}\.\d|[0-9a-f]:[0-9a-f]{0,4}:[0-9a-f]{0,4}:)",
       re2::RE2::Latin1);
   return re2::RE2::PartialMatch(text, any);
 }
@@ -161,6 +183,18 @@ void each_option_in(re2::StringPiece rest, const Use& use) {
     if (names_a_secret(name + variable) && is_password(meant)) {
       use(Sign::secret, meant, "an option");
     }
+  }
+}
+
+// Finds <password>...</password> by the element's name.
+void each_element_in(re2::StringPiece rest, const Use& use) {
+  static const re2::RE2 element(R"(<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>\s*([^<>]*[^<>\s])\s*</)",
+                                re2::RE2::Latin1);
+  re2::StringPiece name, value;
+  while (re2::RE2::FindAndConsume(&rest, element, &name, &value)) {
+    const Text meant(value.data(), value.size());
+    if (names_a_secret(Text(name.data(), name.size())) && is_password(meant))
+      use(Sign::secret, meant, "an element");
   }
 }
 
@@ -215,6 +249,7 @@ void each_sign_in(Text text, const Use& use) {
   const re2::StringPiece whole(text.data(), text.size());
   each_home_in(whole, use);
   if (text.find('=') != text.npos || text.find("--") != text.npos) each_option_in(whole, use);
+  if (text.find("</") != text.npos) each_element_in(whole, use);
   if (!may_hold_any(whole)) return;
   for (std::size_t i = 0; i < kinds().size(); ++i) {
     const Kind& kind = kinds()[i];

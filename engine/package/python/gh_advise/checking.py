@@ -93,7 +93,12 @@ def _answer(request: Request) -> Tuple[Any, GhAdviseError]:
     error = error_of(done)
     if not done.stdout or done.returncode not in (0, 2):
         raise error
-    document = json.loads(done.stdout)
+    try:
+        document = json.loads(done.stdout)
+    except (ValueError, RecursionError):  # such as lists in lists, deeper than Python reads
+        raise GhAdviseError(
+            "the program's answer is no JSON that can be read", error.stderr, done.returncode
+        ) from None
     require_schema(document)
     return document, error
 
