@@ -20,14 +20,18 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-// CLI11 takes a word in brackets, "[a,b]", for a list, also after --. A word of the command line is
-// one value, whatever a file may be called: this mark, which no word can begin with, is put before
-// such a word and taken off again before anything looks at the value.
+// CLI11 takes a word in brackets, "[a,b]", for a list. A word of the command line is one value,
+// whatever a file may be called: this mark, which no word can begin with, is put before such a word
+// and taken off again before anything looks at the value.
 constexpr char one_word = '\0';
 
-void mark_brackets(std::vector<std::string>& words) {
-  for (std::string& word : words)
-    if (word.starts_with('[')) word.insert(word.begin(), one_word);
+// Words in brackets, and all that stand after --, which goes: CLI11 forgets it once a command has
+// its arguments.
+void mark_words(std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != words.end(); ++word)
+    if (word > dashes || word->starts_with('[')) word->insert(word->begin(), one_word);
+  if (dashes != words.end()) words.erase(dashes);
 }
 
 CLI::Option* unmarked(CLI::Option* option) {
@@ -104,8 +108,9 @@ void move_command_to_front(std::vector<std::string>& words, const CLI::App& app,
                             did_you_mean(name, known),
                             takes_program ? "a program's own options go after --" : help));
   }
-  const std::string what = parsed.empty() ? "name a report, or a command" : printable(error.what());
-  throw Error(fmt::format("{}; {}", what, help));
+  std::string what = parsed.empty() ? "name a report, or a command" : error.what();
+  std::erase(what, one_word);
+  throw Error(fmt::format("{}; {}", printable(what), help));
 }
 
 // Takes an ending off, if it is there.
@@ -153,7 +158,7 @@ bool CommandLine::parse(std::vector<std::string> arguments) {
     program.assign(std::next(dashes), arguments.end());
     arguments.erase(dashes, arguments.end());
   }
-  mark_brackets(arguments);
+  mark_words(arguments);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
   try {
     app.parse(arguments);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gate/comparison_passes.hpp"
+#include "gate/statistics.hpp"
 
 namespace gh {
 namespace {
@@ -39,16 +40,26 @@ bool Exceptions::hold(const std::string& rule, const std::string& subject, doubl
   });
 }
 
-double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions) {
-  double accepted_ns = 0;
+// Each finding is accepted by what its fix alone saves. Fixes may save the same time, so together
+// they explain what each saves after the others, and at least as much as the largest one alone.
+double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions,
+                       const std::vector<Capture>& after) {
+  double together_ns = 0, largest_ns = 0;
   for (FindingChange& f : findings) {
     if (f.present && f.change != FindingState::better &&
         exceptions.hold(f.finding.rule, f.finding.subject, f.after_ns)) {
-      accepted_ns += std::max(0.0, f.after_ns - f.before_ns);
+      const double more_ns = std::max(0.0, f.after_ns - f.before_ns);
+      std::vector<double> beside_others;
+      for (const Capture& c : after)
+        if (const auto it = c.beside_others_ns.find(fingerprint(f.finding));
+            it != c.beside_others_ns.end())
+          beside_others.push_back(it->second);
+      together_ns += beside_others.empty() ? more_ns : std::min(more_ns, median_of(beside_others));
+      largest_ns = std::max(largest_ns, more_ns);
       f.change = FindingState::accepted;
     }
   }
-  return accepted_ns;
+  return std::max(together_ns, largest_ns);
 }
 
 StepTrend step_trend(const Difference& step, double accepted_ns, const GateSettings& settings) {

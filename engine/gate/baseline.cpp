@@ -106,6 +106,7 @@ constexpr auto capture_fields = [](auto& json, auto& capture) {
   json("unit", capture.unit);
   json.through("sources", capture.sources, source_names, sources_named);
   json("problems", capture.problems);
+  if (json.has("doubts", !capture.doubts.empty())) json("doubts", capture.doubts);
   json("program", capture.program, program_fields);
   json("step_ns", capture.step_ns);
   json("cause_ns", capture.cause_ns);

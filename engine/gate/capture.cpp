@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <random>
 #include <set>
 #include <unordered_map>
 
@@ -126,23 +127,45 @@ std::vector<KernelUse> kernels_of(const Analysis& a) {
 
 // ---- steps and their account
 
+// Which of `count` steps are kept: of each of `kept` equal parts one, at random, since every n-th
+// would miss what happens every second step. The same ones each time.
+std::vector<std::size_t> kept_of(std::size_t count, std::size_t kept) {
+  std::mt19937_64 random;
+  std::vector<std::size_t> steps;
+  for (std::size_t i = 0; i < kept; ++i) {
+    const std::size_t from = i * count / kept, to = (i + 1) * count / kept;
+    steps.push_back(from + random() % (to - from));
+  }
+  return steps;
+}
+
 // Devices of one job wait for each other: a step is one measurement, not one a device.
 void add_steps(const Analysis& a, Capture& c) {
-  std::size_t steps = a.devices.empty() ? 0 : a.devices.front().steps.size();
-  for (const DeviceSteps& d : a.devices) steps = std::min(steps, d.steps.size());
-  const std::size_t kept = std::min(steps, most_steps);
-  const auto mean = [&](auto value_on_device) {
-    Ns sum = 0;
-    for (std::size_t d = 0; d < a.devices.size(); ++d) sum += value_on_device(d);
-    return sum / static_cast<Ns>(a.devices.size());
+  std::size_t fewest = a.devices.empty() ? 0 : a.devices.front().steps.size(), most = fewest;
+  for (const DeviceSteps& d : a.devices) {
+    fewest = std::min(fewest, d.steps.size());
+    most = std::max(most, d.steps.size());
+  }
+  // A recording may cut off a step of one device only.
+  if (most > fewest + 1)
+    c.doubts.push_back(
+        fmt::format("one of its GPUs has {} {}, another {}", most, UnitWords(c.unit).many, fewest));
+  const auto mean = [&](std::size_t step, auto value_on_device) {
+    Ns sum = 0, devices = 0;
+    for (std::size_t d = 0; d < a.devices.size(); ++d)
+      if (step < a.devices[d].steps.size()) {
+        sum += value_on_device(d);
+        ++devices;
+      }
+    return sum / devices;
   };
   std::vector<std::vector<Ns>> by_cause(a.account.causes.size());
-  for (std::size_t i = 0; i < kept; ++i) {
-    const std::size_t s = i * steps / kept;
-    c.step_ns.push_back(mean([&](std::size_t d) { return a.devices[d].steps[s].span.length(); }));
+  for (const std::size_t s : kept_of(most, std::min(most, most_steps))) {
+    c.step_ns.push_back(
+        mean(s, [&](std::size_t d) { return a.devices[d].steps[s].span.length(); }));
     for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
       by_cause[cause].push_back(
-          mean([&](std::size_t d) { return a.account.devices[d].step_ns[s][cause]; }));
+          mean(s, [&](std::size_t d) { return a.account.devices[d].step_ns[s][cause]; }));
     }
   }
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
@@ -251,12 +274,18 @@ Capture capture_of(const Analysis& a, const Facts& facts, const Report& report,
   c.waits = waits_of(report);
   c.facts = numbers_of(facts);
   c.kernels = kernels_of(a);
+  if (report.replay)
+    if (std::string doubt = report.replay->distrust_of_measured(); !doubt.empty())
+      c.doubts.push_back(std::move(doubt));
   // The gate ignores findings on a step that only a fix would leave.
   std::copy_if(report.findings.begin(), report.findings.end(), std::back_inserter(c.findings),
                [](const Finding& f) { return !f.masked; });
   c.findings.insert(c.findings.end(), report.suppressed.begin(), report.suppressed.end());
   // Which of two findings has what they share may change from run to run.
-  for (Finding& f : c.findings) static_cast<Standing&>(f) = standing_alone(f);
+  for (Finding& f : c.findings) {
+    c.beside_others_ns[fingerprint(f)] = static_cast<double>(f.recoverable_ns);
+    static_cast<Standing&>(f) = standing_alone(f);
+  }
   c.rules = outcomes_of(report, rules, settings);
   return c;
 }

@@ -73,8 +73,9 @@ struct Capture {
   std::map<std::string, Collected> sources;  ///< what the recording holds
   std::vector<std::string> problems;         ///< tables and rows that had to be left out on reading
   Program program;
-  /// The mean over devices, which wait for each other; evenly chosen where there are more than
-  /// `most_steps`.
+  std::vector<std::string> doubts;  ///< why its figures may not be what happened
+  /// The mean over devices, which wait for each other; of more than `most_steps`, some from all
+  /// along.
   std::vector<Ns> step_ns;
   /// By cause of the account, parallel to step_ns; causes that took nothing are left out.
   std::map<std::string, std::vector<Ns>> cause_ns;
@@ -85,6 +86,9 @@ struct Capture {
   std::vector<KernelUse> kernels;           ///< the costliest first, at most `most_kernels`
   /// Before any exception; without evidence when read from a baseline.
   std::vector<Finding> findings;
+  /// By fingerprint: what its fix saves after better ones, so that together they save no more than
+  /// there is. Not in baselines.
+  std::map<std::string, double> beside_others_ns;
   std::map<std::string, RuleOutcome> rules;  ///< by id
   /// By which it was taken; empty of one that is compared by the settings by which it was taken.
   SettingsInEffect settings;

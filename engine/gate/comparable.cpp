@@ -57,6 +57,8 @@ void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
             c.path),
         reasons);
   }
+  for (const std::string& doubt : c.doubts)
+    add_once(fmt::format("{} is in doubt: {}", c.path, doubt), reasons);
   // A bad recording is not the fault of the merge.
   for (const Finding& f : c.findings) {
     if (f.voids || (f.category == "capture" && f.severity != Severity::note)) {
@@ -182,6 +184,31 @@ std::string other_level(const Capture& first, const Capture& c) {
       UnitWords(c.unit).a, c.path, c.program.kernels, first.path, first.program.kernels);
 }
 
+std::optional<double> fact_of(const Capture& c, const char* name) {
+  const auto fact = c.facts.find(name);
+  return fact == c.facts.end() ? std::nullopt : fact->second.value;
+}
+
+// What lies outside of the steps is not compared, so it must not grow: a loop under another name, a
+// longer start-up. `least_share`: start-up and the ends of a recording vary by less.
+void add_what_is_left_out(const Capture& first, const Capture& c,
+                          std::vector<std::string>& reasons) {
+  constexpr double least_share = 0.1, least_steps = 2;
+  const UnitWords unit(c.unit);
+  const auto there = fact_of(first, "steps.busy_fraction"),
+             here = fact_of(c, "steps.busy_fraction");
+  if (there && here && *here < *there - least_share)
+    add_once(fmt::format("only {} of the GPU's work in {} lies in {}, {} in the baseline's; what "
+                         "lies outside is not compared",
+                         percent(*here), c.path, unit.many, percent(*there)),
+             reasons);
+  const auto left_there = fact_of(first, "steps.left_out"), left = fact_of(c, "steps.left_out");
+  if (left_there && left && *left > *left_there + least_steps)
+    add_once(fmt::format("{:.0f} {} of {} are left out as start-up, {:.0f} of the baseline's",
+                         *left, unit.many, c.path, *left_there),
+             reasons);
+}
+
 void add_how_they_differ(const Capture& first, const Capture& c,
                          std::vector<std::string>& reasons) {
   if (c.devices != first.devices) {
@@ -220,6 +247,7 @@ void add_how_they_differ(const Capture& first, const Capture& c,
   }
   add_once(other_level(first, c), reasons);
   add_once(other_program(first.program, c.program, UnitWords(c.unit)), reasons);
+  if (reasons.empty()) add_what_is_left_out(first, c, reasons);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Comparison compare(const std::vector<Capture>& before, const std::vector<Capture
   c.facts = fact_changes(sides, c.step);
 
   // What of that fails.
-  const double accepted_ns = accept_findings(c.findings, exceptions);
+  const double accepted_ns = accept_findings(c.findings, exceptions, after);
   const StepTrend trend = step_trend(c.step, accepted_ns, settings);
   judge_findings(c.findings, sides, c.step, trend);
   c.budgets = judge_budgets(sides, c.step, trend, exceptions);

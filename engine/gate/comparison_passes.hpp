@@ -71,7 +71,8 @@ struct Exceptions {
 };
 
 /// Marks the accepted findings. Returns what they add to the step, in nanoseconds.
-double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions);
+double accept_findings(std::vector<FindingChange>& findings, const Exceptions& exceptions,
+                       const std::vector<Capture>& after);
 
 /// What the step's length says of findings and budgets.
 struct StepTrend {

@@ -395,7 +395,7 @@ std::optional<std::filesystem::path> Config::find(const std::filesystem::path& f
       check_owner(path);
       return path;
     }
-    if (folder == folder.parent_path()) return std::nullopt;
+    if (folder == folder.parent_path() || is_checkout(folder)) return std::nullopt;
   }
 }
 

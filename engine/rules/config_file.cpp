@@ -44,20 +44,26 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// Whether the file is in the checkout of a CI job.
-bool is_in_checkout(const fs::path& path) {
-  std::error_code ec;
-  const fs::path folder = fs::canonical(path.parent_path(), ec);
-  if (ec) return false;
+// The checkouts of a CI job.
+std::vector<fs::path> checkouts() {
+  std::vector<fs::path> tops;
   for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
     const char* checkout = std::getenv(name);
     if (!checkout || !*checkout) continue;
-    const fs::path top = fs::canonical(checkout, ec);
-    if (ec || top == top.root_path()) continue;
-    if (std::mismatch(top.begin(), top.end(), folder.begin(), folder.end()).first == top.end())
-      return true;
+    std::error_code ec;
+    fs::path top = fs::canonical(checkout, ec);
+    if (!ec && top != top.root_path()) tops.push_back(std::move(top));
   }
-  return false;
+  return tops;
+}
+
+bool is_in_checkout(const fs::path& path) {
+  std::error_code ec;
+  const fs::path folder = fs::canonical(path.parent_path(), ec);
+  const std::vector<fs::path> tops = checkouts();
+  return !ec && std::any_of(tops.begin(), tops.end(), [&](const fs::path& top) {
+    return std::mismatch(top.begin(), top.end(), folder.begin(), folder.end()).first == top.end();
+  });
 }
 
 // Why not to trust the file; "" if there is no reason.
@@ -77,6 +83,13 @@ std::string doubt_about(const fs::path& path) {
 }
 
 }  // namespace
+
+bool is_checkout(const fs::path& folder) {
+  std::error_code ec;
+  const fs::path top = fs::canonical(folder, ec);
+  const std::vector<fs::path> tops = checkouts();
+  return !ec && std::find(tops.begin(), tops.end(), top) != tops.end();
+}
 
 std::string configuration_text(const fs::path& path) {
   // A directory can be opened and reads as empty, which would count as a configuration without

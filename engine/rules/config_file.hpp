@@ -14,6 +14,9 @@ std::string configuration_text(const std::filesystem::path& path);
 /// the stack.
 void check_nesting(std::string_view text, const std::string& shown_path);
 
+/// Whether a folder is the checkout of a CI job, above which nothing is looked for.
+bool is_checkout(const std::filesystem::path& folder);
+
 /// For a configuration that was found rather than named. Throws Error if another user owns it, or
 /// if others can write it or its folder: they would decide which rules run and what is suppressed.
 /// In a CI job the checkout is the subject of the job, so there anybody may own it.

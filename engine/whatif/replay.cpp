@@ -366,7 +366,7 @@ Ns Replay::unexplained_ns() const { return state_->unexplained_ns(); }
 bool Replay::trusted() const {
   return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
          unresolved() <= trusted_error && unrepresentative() <= trusted_error &&
-         state_->distrust_of_measured().empty();
+         distrust_of_measured().empty();
 }
 
 std::string Replay::distrust() const {
@@ -388,7 +388,11 @@ std::string Replay::distrust() const {
                        whole_window() ? "part of the window differs from the whole"
                                       : analysis().words().many + " differ from the average",
                        percent(unrepresentative()));
-  return state_->distrust_of_measured();
+  return distrust_of_measured();
+}
+
+std::string Replay::distrust_of_measured() const {
+  return reason().empty() ? state_->distrust_of_measured() : "";
 }
 
 void Replay::trim(Changes& changes) const {

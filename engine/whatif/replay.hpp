@@ -62,6 +62,8 @@ class Replay {
   /// step fits the recorded program. Otherwise it is an upper limit of what a fix saves.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
+  /// Why the measured step and the recorded ones cannot come from the same program; "" if they can.
+  std::string distrust_of_measured() const;
 
   /// The step without what the profiler added, and the weights of recorded time in it; as recorded
   /// if nothing can be replayed.

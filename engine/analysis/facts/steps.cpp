@@ -4,6 +4,7 @@
 
 #include "analysis/facts/functions.hpp"
 #include "analysis/facts/sums.hpp"
+#include "base/span_cursor.hpp"
 
 namespace gh::fact {
 namespace {
@@ -56,6 +57,19 @@ FactValue steps_left_out(const Analysis& a) {
   std::int64_t n = 0;
   for (const DeviceSteps& d : a.devices) n += d.left_out;
   return static_cast<double>(n);
+}
+
+FactValue steps_busy_fraction(const Analysis& a) {
+  double inside = 0, all = 0;
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    SpanCursor window(a.account.devices[d].window);
+    for (const Row op : a.devices[d].ops) {
+      const Span span = a.trace.span_of(op);
+      all += static_cast<double>(span.length());
+      inside += static_cast<double>(window.overlap(span));
+    }
+  }
+  return per(inside, all, "no GPU did any work in this report");
 }
 
 FactValue steps_before_ns(const Analysis& a) {
