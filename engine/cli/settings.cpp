@@ -31,6 +31,11 @@ Settings::Settings(const RuleOptions& options) : all_rules(own_rules()) {
   for (const std::string& note : notes) print_note(note);
 }
 
+std::vector<std::string> Settings::inputs(std::vector<std::string> files) const {
+  if (!config_path.empty()) files.push_back(config_path);
+  return files;
+}
+
 std::vector<Rule> Settings::rules(const RuleOptions& options) const {
   return chosen(all_rules, options.select.empty() ? config.select : options.select,
                 options.ignore.empty() ? config.ignore : options.ignore);
