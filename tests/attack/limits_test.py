@@ -105,6 +105,10 @@ class Limits(unittest.TestCase):
         self.ends(self.export().launch(20_000, device=lambda i: i % 400).done())
         self.ends(trace(self.folder / "trace.json", 20_000, lambda i: i % 400), [["facts"]])
 
+    def test_gpus_times_idle_time(self):
+        ran = run(["check", "--select=launch-bound"], self.export().launch(40_000, device=lambda i: i % 400).done())
+        self.assertNotIn("failed", ran.stderr)
+
     def test_gpus_times_steps(self):
         export = self.export().launch(20_000, device=lambda i: i % 400)
         steps = ({"start": 999_000 + 400_000 * i, "end": 1_398_000 + 400_000 * i, "eventType": 59, "text": f"step {i}", "textId": None, "globalTid": THREAD, "domainId": 0} for i in range(50))
