@@ -196,6 +196,14 @@ bool asks_for_this_machine(const std::string& asked) {
   return host == "127.0.0.1" || host == "localhost";
 }
 
+// "" if it is no request for a page.
+std::string_view asked_path(std::string_view head) {
+  for (const std::string_view method : {"GET ", "HEAD "})
+    if (head.starts_with(method))
+      return head.substr(method.size(), head.find(' ', method.size()) - method.size());
+  return "";
+}
+
 void answer(int client, const std::string& path, const std::string& page) {
   const timeval patience{5, 0};
   setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -205,17 +213,15 @@ void answer(int client, const std::string& path, const std::string& page) {
   const auto send_text = [&](const char* status, std::string_view text) {
     send_all(client, response(status, "text/plain", text.size()) + std::string(text));
   };
-  const std::vector<std::string_view> words =
-      split(std::string_view(head).substr(0, head.find('\r')), " ");
-  const bool only_head = words[0] == "HEAD";
   if (!asks_for_this_machine(head))
     send_text("403 Forbidden", "Ask for 127.0.0.1 or localhost.\n");
   else if (is_of_another_user(client))
     send_text("403 Forbidden", "Only the user who started gh-advise serve is answered.\n");
-  else if ((!only_head && words[0] != "GET") || words.size() != 3 || !is_same(words[1], path))
+  else if (!is_same(asked_path(head), path))
     send_text("404 Not Found", "The page is at the address that gh-advise serve printed.\n");
   else
-    send_all(client, response("200 OK", "text/html", page.size()) + (only_head ? "" : page));
+    send_all(client, response("200 OK", "text/html", page.size()) +
+                         (head.starts_with("HEAD ") ? "" : page));
 }
 
 // Answers each client on a thread of its own, as browsers open connections and then say nothing.

@@ -105,7 +105,7 @@ class Serve(unittest.TestCase):
 
     def test_who_says_nothing_or_too_much_does_not_stop_it(self):
         with serving("--page", str(self.page)) as (_, port, path):
-            for said in (b"", b"GET / HTTP/1.1\r\n", b"x" * 100_000, b"\0" * 70_000):
+            for said in (b"", b"\r\n\r\n", b" \r\n\r\n", b"\r\nHost: localhost\r\n\r\n", b"GET \r\nHost: localhost\r\n\r\n", b"GET / HTTP/1.1\r\n", b"x" * 100_000, b"\0" * 70_000):
                 with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(OSError):
                     client.sendall(said)
                     client.shutdown(socket.SHUT_WR)
