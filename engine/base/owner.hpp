@@ -19,8 +19,8 @@ bool is_writable_by_others(const struct stat& status);
 /// output.
 bool is_foreign_link(const std::filesystem::path& path);
 
-/// Where the links at a path lead, even to a file that does not exist yet. Throws Error, which
-/// begins with `told_as`, if one is such a link.
-std::filesystem::path end_of_links(std::filesystem::path path, const std::string& told_as);
+/// Where a path and the links in it lead, even to a file that does not exist yet. Throws Error,
+/// which begins with `told_as`, if one is such a link, of a folder on the way as well.
+std::filesystem::path end_of_links(const std::filesystem::path& path, const std::string& told_as);
 
 }  // namespace gh

@@ -38,7 +38,8 @@ int baseline(BaselineCommand o) {
   const Settings settings(o.rule);
   if (o.output.outputs.size() != 1)
     throw Error("baseline writes one file; give --output baseline.json once");
-  const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
+  const Output output =
+      o.output.parsed({"json"}, settings.inputs(o.report.inputs(o.reports))).front();
   const std::vector<Capture> captures =
       CaptureReader(settings, settings.rules(o.rule), o.report, o.reports)
           .read(o.reports, CaptureReader::Wanted::reports);

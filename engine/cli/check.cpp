@@ -113,8 +113,8 @@ int check(CheckCommand o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
-  std::vector<Document> documents =
-      documents_of(o.output.parsed(format_names(check_formats), o.report.inputs(o.reports)));
+  std::vector<Document> documents = documents_of(
+      o.output.parsed(format_names(check_formats), settings.inputs(o.report.inputs(o.reports))));
   if (rules.empty())
     throw Error("--select and --ignore leave no rule to check; `gh-advise rules` lists them");
   const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);

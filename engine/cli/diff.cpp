@@ -76,7 +76,7 @@ int diff(const DiffCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Output> outputs =
-      o.output.parsed(format_names(diff_formats), o.report.inputs(files));
+      o.output.parsed(format_names(diff_formats), settings.inputs(o.report.inputs(files)));
   if (o.layers) {
     refuse_for_layers(o, outputs, files);
     return diff_layers(o, settings, outputs, before_files, after_files);

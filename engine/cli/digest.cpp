@@ -30,7 +30,8 @@ int digest(const DigestCommand& o) {
   const Settings settings(o.rule);
   if (o.output.outputs.size() != 1)
     throw Error("digest writes one file; give --output rank.digest once");
-  const Output output = o.output.parsed({"json"}, o.report.inputs(o.reports)).front();
+  const Output output =
+      o.output.parsed({"json"}, settings.inputs(o.report.inputs(o.reports))).front();
   if (o.first_rank && (*o.first_rank < 0 || *o.first_rank > most_rank))
     throw Error(fmt::format("--first-rank: give a rank from 0 to {}", most_rank));
   const std::string& report = o.reports.front();

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/owner.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -27,9 +28,9 @@ int docs(const DocsCommand& o) {
   for (const Page& page : documentation(settings.all_rules, fixtures_beside_program())) {
     const fs::path path = fs::path(o.folder) / page.path;
     std::error_code ec;
-    fs::create_directories(path.parent_path(), ec);
-    if (ec)
-      throw Error(fmt::format("--out {}: cannot be made: {}", printable(o.folder), ec.message()));
+    const std::string told = fmt::format("--out {}", printable(o.folder));
+    fs::create_directories(end_of_links(path, told).parent_path(), ec);
+    if (ec) throw Error(fmt::format("{}: cannot be made: {}", told, ec.message()));
     write_file(path, page.text);
   }
   return done;

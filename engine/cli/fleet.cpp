@@ -49,9 +49,9 @@ void add_not_digested(const std::string& work, std::vector<std::string>& errors)
 }
 
 // `errors`: reports without a digest, digests that cannot be read, and digests of another job.
-Fleet read_fleet(const FleetCommand& o, const Settings& settings, const std::vector<Rule>& rules,
+Fleet read_fleet(const FleetCommand& o, const std::vector<std::string>& files,
+                 const Settings& settings, const std::vector<Rule>& rules,
                  std::vector<std::string>& errors) {
-  const std::vector<std::string> files = find_digests(o.digests);
   Progress progress(1);
   progress.say(fmt::format("reading {} digests", files.size()), 0);
   std::vector<Digest> digests = read_digests(files, errors);
@@ -84,10 +84,12 @@ std::vector<std::string> not_judged(const Fleet& fleet, bool gated,
 int fleet(const FleetCommand& o) {
   const Settings settings(o.rule);
   const std::vector<Rule> rules = settings.rules(o.rule);
-  const std::vector<Output> outputs = o.output.parsed(format_names(fleet_formats), o.digests);
+  const std::vector<std::string> files = find_digests(o.digests);
+  const std::vector<Output> outputs =
+      o.output.parsed(format_names(fleet_formats), settings.inputs(files));
   const std::optional<Severity> fail_on = settings.fail_on(o.fail_on);
   std::vector<std::string> unreadable;
-  const Fleet fleet = read_fleet(o, settings, rules, unreadable);
+  const Fleet fleet = read_fleet(o, files, settings, rules, unreadable);
 
   const std::string name = o.digests.size() == 1 ? printable(o.digests.front()) : "the job";
   CiResult result = fleet_ci_result(fleet, rules, name, fail_on);

@@ -167,6 +167,21 @@ void check_baselines_exist(const GateCommand& o) {
   }
 }
 
+// The files that are named or in a folder that is. What is wrong with a folder is for `judge` to
+// say, in every output.
+std::vector<std::string> files_of(const GateCommand& o) {
+  std::vector<std::string> files;
+  for (const std::string& path : o.inputs()) {
+    try {
+      const std::vector<std::string> inside = find_reports({path});
+      files.insert(files.end(), inside.begin(), inside.end());
+    } catch (const Error&) {
+      files.push_back(path);
+    }
+  }
+  return files;
+}
+
 Judged judge(GateCommand& o, const Settings& settings, const GateSettings& limits,
              const std::vector<Output>& outputs) {
   Judged judged;
@@ -205,7 +220,7 @@ int gate(GateCommand o) {
     throw Error(fmt::format("gate needs --baseline FILE; for the first one, {}",
                             first_baseline(o, "baseline.json")));
   const std::vector<Output> outputs =
-      o.output.parsed(format_names(gate_formats), o.report.inputs(o.inputs()));
+      o.output.parsed(format_names(gate_formats), settings.inputs(o.report.inputs(files_of(o))));
   GateSettings limits = settings.config.gate;
   if (!o.fail_on.empty()) limits.fail_on = parse_severity(o.fail_on, "--fail-on");
 

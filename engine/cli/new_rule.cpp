@@ -8,6 +8,7 @@
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
+#include "base/owner.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
 
@@ -48,9 +49,9 @@ int new_rule(const NewRuleCommand& o) {
                     printable(o.folder)));
   const fs::path folder = fs::path(o.folder) / made.category;
   std::error_code ec;
-  fs::create_directories(folder, ec);
-  if (ec)
-    throw Error(fmt::format("--in {}: cannot be made: {}", printable(o.folder), ec.message()));
+  const std::string told = fmt::format("--in {}", printable(o.folder));
+  fs::create_directories(end_of_links(folder, told), ec);
+  if (ec) throw Error(fmt::format("{}: cannot be made: {}", told, ec.message()));
   const fs::path rule = folder / (made.id + ".lua");
   const fs::path test = folder / (made.id + ".test.lua");
   for (const fs::path& path : {rule, test})

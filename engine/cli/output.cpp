@@ -130,8 +130,9 @@ void refuse_overwriting(const std::vector<Output>& outputs,
     std::error_code ec;
     for (const std::string& input : inputs)
       if (std::filesystem::equivalent(out->file, input, ec))
-        throw Error(fmt::format("--output {}: would overwrite the report; name another file",
-                                printable(out->file)));
+        throw Error(
+            fmt::format("--output {}: would overwrite a file that is read; name another file",
+                        printable(out->file)));
     const bool taken = std::any_of(outputs.begin(), out,
                                    [&](const Output& other) { return other.file == out->file; });
     if (taken && out->file == to_stdout)

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/output.hpp"
+#include "rules/config_file.hpp"
 
 namespace gh {
 namespace {
@@ -24,11 +25,19 @@ Settings::Settings(const RuleOptions& options) : all_rules(own_rules()) {
     config_path = path->string();
   }
   std::vector<std::string> notes;
-  for (const std::filesystem::path& folder : config.rule_directories)
+  const bool found = options.config.empty();  // rather than named
+  for (const std::filesystem::path& folder : config.rule_directories) {
+    if (found) check_owner_of_rules(folder, config_path);
     add_rules(all_rules, rules_in(folder, config.where("rules") + ": rules:"), notes);
+  }
   for (const std::string& folder : options.directories)
     add_rules(all_rules, rules_in(folder, "--rules"), notes);
   for (const std::string& note : notes) print_note(note);
+}
+
+std::vector<std::string> Settings::inputs(std::vector<std::string> files) const {
+  if (!config_path.empty()) files.push_back(config_path);
+  return files;
 }
 
 std::vector<Rule> Settings::rules(const RuleOptions& options) const {

@@ -18,6 +18,8 @@ struct Settings {
   /// Reads the configuration and the rules; says on standard error which rules replace others.
   explicit Settings(const RuleOptions& options);
 
+  /// All files that are read: these and the configuration.
+  std::vector<std::string> inputs(std::vector<std::string> files) const;
   /// The rules that are asked.
   std::vector<Rule> rules(const RuleOptions& options) const;
   /// The severity from which on a finding fails the run: --fail-on's, else the configuration's.

@@ -48,7 +48,7 @@ int show_tables(TablesCommand o) {
   const Working working(o.report);
   const Settings settings(o.rule);
   const std::vector<Output> outputs =
-      o.output.parsed(format_names(o.formats()), o.report.inputs(o.reports));
+      o.output.parsed(format_names(o.formats()), settings.inputs(o.report.inputs(o.reports)));
   const TableOptions options = table_options(o);
   const auto [reports, errors] = documents_of<TablesReport>(
       o.reports, settings, o.report, [&](const Analysis& analysis, const Replay& replay) {

@@ -1,6 +1,10 @@
 // Finds the digests of a job in folders, and reads them.
 #include <fmt/format.h>
 
+#include <set>
+
+#include "analysis/idle.hpp"
+#include "analysis/kernel_class.hpp"
 #include "base/files.hpp"
 #include "base/parallel.hpp"
 #include "job/fleet.hpp"
@@ -9,6 +13,23 @@ namespace gh {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The causes that an account can have: classes of kernels, idle time, and the five others of
+// analysis/cause.cpp. A job has a column for each on every rank, so that a digest with invented
+// ones would cost ranks x causes.
+constexpr std::size_t most_causes = static_cast<std::size_t>(KernelClass::none) + idle_causes + 5;
+
+// Adds the causes of a digest, unless there are too many then.
+bool add_causes(const Digest& digest, std::set<std::string>& causes) {
+  std::set<std::string> added;
+  for (const RankDigest& rank : digest.ranks)
+    for (const auto& [cause, share] : rank.account) {
+      if (!causes.contains(cause)) added.insert(cause);
+      if (causes.size() + added.size() > most_causes) return false;
+    }
+  causes.merge(added);
+  return true;
+}
 
 // With thousands of digests, memory matters.
 void drop_what_no_pass_reads(Digest& d) {
@@ -55,7 +76,15 @@ std::vector<Digest> read_digests(const std::vector<std::string>& paths,
     }
   });
   std::vector<Digest> digests;
+  std::set<std::string> causes;  // of all digests
   for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (read[i] && !add_causes(*read[i], causes)) {
+      failed[i] = fmt::format(
+          "{}: is not an intact digest: with those before it, the accounts of the job name more "
+          "than {} causes; create it again with `gh-advise digest`",
+          paths[i], most_causes);
+      read[i].reset();
+    }
     if (read[i]) {
       digests.push_back(std::move(*read[i]));
     } else {

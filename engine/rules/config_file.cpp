@@ -75,11 +75,21 @@ std::string doubt_about(const fs::path& path) {
     return "cannot be checked";
   if (!is_trusted(file.st_uid)) return fmt::format("belongs to another user ({})", file.st_uid);
   if (is_writable_by_others(file)) return "is writable by other users";
-  // In sticky folders such as /tmp, nobody can replace another user's file.
-  if ((folder.st_mode & S_ISVTX) != 0) return "";
   if (!is_trusted(folder.st_uid))
     return fmt::format("is in a folder that belongs to another user ({})", folder.st_uid);
+  // In sticky folders such as /tmp, only the folder's owner can replace another user's file.
+  if ((folder.st_mode & S_ISVTX) != 0) return "";
   return is_writable_by_others(folder) ? "is in a folder that is writable by other users" : "";
+}
+
+// `path`: the configuration `config`, or something that it has run.
+void check_owner_of(const fs::path& path, const fs::path& config) {
+  const std::string doubt = doubt_about(path);
+  if (doubt.empty() || is_in_checkout(path)) return;
+  throw Error(
+      fmt::format("{}: {}, so gh-advise does not use it or its rules by default: pass --config {} "
+                  "to use it, or --config none to ignore it",
+                  printable(path.string()), doubt, printable(config.string())));
 }
 
 }  // namespace
@@ -126,15 +136,18 @@ void check_nesting(std::string_view text, const std::string& shown_path) {
   }
 }
 
-void check_owner(const fs::path& path) {
-  const std::string doubt = doubt_about(path);
-  if (doubt.empty() || is_in_checkout(path)) return;
-  const std::string shown_path = printable(path.string());
-  throw Error(
-      fmt::format("{}: {}, so gh-advise does not use it or its rules by default: pass --config {} "
-                  "to use it, or "
-                  "--config none to ignore it",
-                  shown_path, doubt, shown_path));
+void check_owner(const fs::path& config) { check_owner_of(config, config); }
+
+void check_owner_of_rules(const fs::path& folder, const fs::path& config) {
+  std::error_code ec;
+  if (!fs::exists(folder, ec)) return;  // who reads it says so
+  check_owner_of(folder, config);
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ec);
+  for (; !ec && at != fs::recursive_directory_iterator(); at.increment(ec)) {
+    std::error_code gone;
+    const bool is_folder = at->is_directory(gone) && !at->is_symlink(gone);
+    if (is_folder || at->path().extension() == ".lua") check_owner_of(at->path(), config);
+  }
 }
 
 }  // namespace gh

@@ -20,6 +20,10 @@ bool is_checkout(const std::filesystem::path& folder);
 /// For a configuration that was found rather than named. Throws Error if another user owns it, or
 /// if others can write it or its folder: they would decide which rules run and what is suppressed.
 /// In a CI job the checkout is the subject of the job, so there anybody may own it.
-void check_owner(const std::filesystem::path& path);
+void check_owner(const std::filesystem::path& config);
+
+/// The same for a folder of rules that this configuration names, and for the folders and rules in
+/// it.
+void check_owner_of_rules(const std::filesystem::path& folder, const std::filesystem::path& config);
 
 }  // namespace gh

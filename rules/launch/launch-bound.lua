@@ -219,18 +219,21 @@ return {
     -- time belongs to them (alloc-churn).
     -- Only those of threads that launch on the same device count: allocations of a loader's thread
     -- hold no launch up.
-    local idle = 0
+    local idle, allocations = 0, trace:calls { class = "allocation" }
+    local threads_of = {} -- by device
+    for _, device in ipairs(trace:idle():group("device", 1000)) do
+      threads_of[device.key] = device.rows:group("thread", 200) -- a filter takes no more
+    end
+    local allocating_ns = {} -- by the threads, which devices mostly have in common
     for _, device in ipairs(launching:group("device", 1000)) do
-      local threads = {} -- a filter takes no more than 200
-      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do
+      local threads = {}
+      for _, thread in ipairs(threads_of[device.key]) do
         threads[#threads + 1] = thread.key
       end
-      idle = idle
-        + math.max(
-          0,
-          device.rows:union_ns()
-            - trace:calls { thread = threads, class = "allocation" }:union_ns()
-        )
+      table.sort(threads)
+      local all = table.concat(threads, "\n")
+      allocating_ns[all] = allocating_ns[all] or allocations:where { thread = threads }:union_ns()
+      idle = idle + math.max(0, device.rows:union_ns() - allocating_ns[all])
     end
     local share = idle / total
     local launches =

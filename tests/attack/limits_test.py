@@ -4,10 +4,12 @@
 Each is small, and the program has to end by itself within memory and processor time that are far below what the report would cost if a product
 of two of its counts (GPUs and calls, ids and rows, ...) had no bound.
 """
+import gzip
 import json
 import pathlib
 import shutil
 import sqlite3
+import sys
 import tempfile
 import unittest
 
@@ -103,6 +105,10 @@ class Limits(unittest.TestCase):
         self.ends(self.export().launch(20_000, device=lambda i: i % 400).done())
         self.ends(trace(self.folder / "trace.json", 20_000, lambda i: i % 400), [["facts"]])
 
+    def test_gpus_times_idle_time(self):
+        ran = run(["check", "--select=launch-bound"], self.export().launch(40_000, device=lambda i: i % 400).done())
+        self.assertNotIn("failed", ran.stderr)
+
     def test_gpus_times_steps(self):
         export = self.export().launch(20_000, device=lambda i: i % 400)
         steps = ({"start": 999_000 + 400_000 * i, "end": 1_398_000 + 400_000 * i, "eventType": 59, "text": f"step {i}", "textId": None, "globalTid": THREAD, "domainId": 0} for i in range(50))
@@ -128,6 +134,24 @@ class Limits(unittest.TestCase):
         self.assertEqual(report["clean"], [])
         self.assertIn("begin at the same time", ran.stdout)
 
+    def test_ranks_times_causes(self):
+        digest = self.folder / "job.digest"
+        attack.run("digest", fixtures / "launchbound.sqlite", "--config=none", "-o", digest)
+        job = json.loads(gzip.decompress(digest.read_bytes()))
+        rank = job["ranks"][0] | {"findings": [], "facts": {}, "rules": {}, "plan": None}
+        cause = rank["account"][0]
+
+        def fleet(causes):
+            """Of ranks that each name four causes, of so many in all."""
+            job["ranks"] = [rank | {"rank": i, "account": [cause | {"cause": f"compute.own{(4 * i + c) % causes}"} for c in range(4)]} for i in range(8000)]
+            digest.write_bytes(gzip.compress(json.dumps(job).encode()))
+            return attack.run("fleet", digest, "--config=none", limits=attack.limited(MEMORY_BYTES, CPU_SECONDS), text=True)
+
+        self.assertEqual(fleet(200).returncode, 0)
+        refused = fleet(32_000)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("is not an intact digest: with those before it, the accounts of the job name more than 271 causes", refused.stderr)
+
     def test_the_time_holds_for_all_that_is_done(self):
         report = self.export().launch(40_000, device=lambda i: i % 500).done()  # 0.2 s to read, 8 s in all
         ran = run(["check"], report, "--timeout", "1")
@@ -135,4 +159,4 @@ class Limits(unittest.TestCase):
         self.assertRegex(ran.stderr, r"report\.sqlite: .* took more than 1 s of CPU time.*--timeout")
 
 
-unittest.main(argv=["limits"])
+unittest.main(argv=["limits", *sys.argv[3:]])

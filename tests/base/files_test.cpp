@@ -209,3 +209,36 @@ TEST_CASE("files: a link made by another user is not followed, whatever its targ
     fs::remove(dir / "planted");
   }
 }
+
+TEST_CASE("files: a folder that another user replaced by a link is not followed either") {
+  if (getuid() != 0) return;  // only root can give a link to somebody
+  const TempDir dir;
+  fs::create_directories(dir / "private");
+  fs::create_directories(dir / "shared");
+  fs::create_symlink("../private", dir / "shared/out");
+  fs::create_symlink("shared/out", dir / "own");
+  const auto written = [&] {
+    return std::distance(fs::recursive_directory_iterator(dir / "private"), {});
+  };
+  const std::vector<std::string> commands = {"rules --output ./shared/out/x",
+                                             "rules --output shared/out/../private/x",
+                                             "rules --output own/x",
+                                             "docs --config none --out shared/out",
+                                             "docs --config none --out own/new",
+                                             "new-rule mine/x --in shared/out"};
+  REQUIRE(lchown((dir / "shared/out").c_str(), 61234, 61234) == 0);
+  for (const std::string& command : commands) {
+    CAPTURE(command);
+    const Ran ran = advise(command, {"", dir / ""});
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(contains(ran.err, "a link made by another user (61234), so it is not followed"),
+                  ran.err);
+    CHECK(written() == 0);
+  }
+  CHECK(advise(commands.front(), {"", dir / ""}).err ==
+        "gh-advise: --output ./shared/out/x: ./shared/out is a link made by another user (61234), "
+        "so it is not followed; write to another folder\n");
+  REQUIRE(lchown((dir / "shared/out").c_str(), 0, 0) == 0);
+  CHECK(advise(commands.front(), {"", dir / ""}).status == 0);
+  CHECK(read_file(dir / "private/x") != "");
+}

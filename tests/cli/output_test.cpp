@@ -13,15 +13,50 @@ TEST_CASE("output: a report is never overwritten by what is said of it") {
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
            {"good.sqlite --output ./good.sqlite", "no format of this command ends in .sqlite"},
            {"good.sqlite --output text=./good.sqlite",
-            "would overwrite the report; name another file"},
+            "would overwrite a file that is read; name another file"},
            {"good.trace.json --output ./good.trace.json",
-            "would overwrite the report; name another file"}}) {
+            "would overwrite a file that is read; name another file"}}) {
     const Ran ran = advise(arguments, {"", dir / ""});
     CHECK(ran.status == 2);
     CHECK_MESSAGE(contains(ran.err, why), ran.err);
   }
   CHECK(read_file(dir / "good.sqlite") == read_file(GH_FIXTURES "/good.sqlite"));
   CHECK(read_file(dir / "good.trace.json") == read_file(GH_FIXTURES "/good.pt.trace.json"));
+}
+
+TEST_CASE("output: nothing that is read is overwritten, in a folder neither") {
+  const TempDir dir;
+  fs::create_directories(dir / "in");
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "in/r.sqlite");
+  write_file(dir / "c.toml", "");
+  REQUIRE(advise("baseline in/r.sqlite -o in/b.json", {"", dir / ""}).status == 0);
+  REQUIRE(advise("digest in/r.sqlite -o in/r.digest", {"", dir / ""}).status == 0);
+  const auto all = [&] {
+    std::vector<std::string> text;
+    for (const char* name : {"in/r.sqlite", "in/b.json", "in/r.digest", "c.toml"})
+      text.push_back(read_file(dir / name));
+    return text;
+  };
+  const std::vector<std::string> before = all();
+  for (const char* arguments : {
+           "gate in --baseline in/b.json --output json=in/r.sqlite",
+           "gate in/r.sqlite --baseline in --output json=in/r.sqlite",
+           "gate in --baseline in/b.json --output json=in/b.json",
+           "gate in --baseline in/b.json --config c.toml --output json=c.toml",
+           "fleet in --output json=in/r.digest",
+           "fleet in --config c.toml --output json=c.toml",
+           "check in --config c.toml --output json=c.toml",
+           "top in --config c.toml --output json=c.toml",
+           "baseline in/r.sqlite --config c.toml -o c.toml",
+           "digest in/r.sqlite --config c.toml -o c.toml",
+           "diff in in --config c.toml --output json=c.toml",
+       }) {
+    CAPTURE(arguments);
+    const Ran ran = advise(arguments, {"", dir / ""});
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(contains(ran.err, "would overwrite a file that is read"), ran.err);
+  }
+  CHECK(all() == before);
 }
 
 TEST_CASE("output: a file is written whole or not at all") {
@@ -139,7 +174,7 @@ TEST_CASE("output: several formats are written in one run, and each says the sam
   const std::string file = quoted(dir / "b.json");
   CHECK(advise("baseline good.sqlite -o " + file).status == 0);
   CHECK(contains(advise("gate fed.sqlite --baseline " + file + " --output json=" + file).err,
-                 "would overwrite the report; name another file"));
+                 "would overwrite a file that is read; name another file"));
   CHECK(contains(
       advise("gate fed.sqlite --baseline " + file + " --output json=/tmp/x --output sarif=/tmp/x")
           .err,

@@ -99,7 +99,7 @@ TEST_CASE("configuration: one that other users can write is not used unless it i
   fs::permissions(in.path, fs::perms::others_write, fs::perm_options::remove);
   fs::permissions(in.top, fs::perms::others_write, fs::perm_options::add);
   CHECK(in.doubt() == "is in a folder that is writable by other users");
-  // Like /tmp, where nobody can replace another user's file.
+  // Like /tmp, where nobody but its owner can replace another user's file.
   fs::permissions(in.top, fs::perms::sticky_bit, fs::perm_options::add);
   CHECK(in.doubt() == "");
   fs::permissions(in.top, fs::perms::owner_all | fs::perms::group_all);
@@ -115,6 +115,9 @@ TEST_CASE("configuration: another user's file is not used unless it is named") {
   CHECK(in.doubt() == "is in a folder that is writable by other users");
   in.give(in.top, other, other);
   CHECK(in.doubt() == "is in a folder that belongs to another user (61234)");
+  fs::permissions(in.top, fs::perms::sticky_bit, fs::perm_options::add);
+  CHECK(in.doubt() == "is in a folder that belongs to another user (61234)");
+  fs::permissions(in.top, fs::perms::sticky_bit, fs::perm_options::remove);
   in.give(in.top, 0, 0);
   in.give(in.path, other, other);
   CHECK(in.doubt() == "belongs to another user (61234)");
@@ -127,4 +130,37 @@ TEST_CASE("configuration: another user's file is not used unless it is named") {
   CHECK(in.doubt() == "");
   in.give(in.path, other, other);
   CHECK(in.doubt() == "is a link that another user created");
+}
+
+TEST_CASE("configuration: rules that another user can change are not run unless it is named") {
+  if (getuid() != 0) return;  // only root can give files to another user
+  const Folders in;
+  constexpr uid_t other = 61234;
+  const fs::path folder = in.top / "ours", inner = folder / "host", rule = inner / "quiet.lua";
+  fs::create_directories(inner);
+  write_file(in.path, "rules = ['ours']");
+  write_file(rule, "error('ran')");
+  const auto refused = [&](const fs::path& what, const std::string& why) {
+    CAPTURE(what.string());
+    const Ran ran = in.rules();
+    CHECK(ran.status == 2);
+    CHECK_MESSAGE(ran.err.starts_with("gh-advise: " + what.string() + ": " + why + ", so "),
+                  ran.err);
+    for (const char* allowed : {"--config ../gh-advise.toml", ""})
+      CHECK(contains(in.rules(allowed, *allowed ? "" : "GITHUB_WORKSPACE=" + in.top.string()).err,
+                     "ran"));
+  };
+  CHECK(contains(in.rules().err, "ran"));
+  for (const fs::path& path : {folder, inner, rule}) {
+    in.give(path, other, other);
+    refused(path, "belongs to another user (61234)");
+    in.give(path, 0, 0);
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+    refused(path, "is writable by other users");
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::remove);
+  }
+  fs::rename(rule, in.top / "elsewhere");
+  fs::create_symlink("../../elsewhere", rule);
+  in.give(rule, other, other);
+  refused(rule, "is a link that another user created");
 }
