@@ -232,7 +232,8 @@ return {
       end
       table.sort(threads)
       local all = table.concat(threads, "\n")
-      allocating_ns[all] = allocating_ns[all] or allocations:where { thread = threads }:union_ns()
+      allocating_ns[all] = allocating_ns[all]
+        or allocations:where { thread = threads }:union_ns()
       idle = idle + math.max(0, device.rows:union_ns() - allocating_ns[all])
     end
     local share = idle / total
