@@ -190,23 +190,20 @@ std::optional<double> fact_of(const Capture& c, const char* name) {
 }
 
 // What lies outside of the steps is not compared, so it must not grow: a loop under another name, a
-// longer start-up. `least_share`: start-up and the ends of a recording vary by less.
+// longer start-up. A recording may end within a step, and may begin with a slow one.
 void add_what_is_left_out(const Capture& first, const Capture& c,
                           std::vector<std::string>& reasons) {
-  constexpr double least_share = 0.1, least_steps = 2;
-  const UnitWords unit(c.unit);
-  const auto there = fact_of(first, "steps.busy_fraction"),
-             here = fact_of(c, "steps.busy_fraction");
-  if (there && here && *here < *there - least_share)
-    add_once(fmt::format("only {} of the GPU's work in {} lies in {}, {} in the baseline's; what "
-                         "lies outside is not compared",
-                         percent(*here), c.path, unit.many, percent(*there)),
-             reasons);
-  const auto left_there = fact_of(first, "steps.left_out"), left = fact_of(c, "steps.left_out");
-  if (left_there && left && *left > *left_there + least_steps)
-    add_once(fmt::format("{:.0f} {} of {} are left out as start-up, {:.0f} of the baseline's",
-                         *left, unit.many, c.path, *left_there),
-             reasons);
+  constexpr double most_more = 2;
+  const auto add = [&](const char* name, const char* where) {
+    const auto there = fact_of(first, name), here = fact_of(c, name);
+    if (there && here && *here > *there + most_more)
+      add_once(
+          fmt::format("{} has as much work as {} {} {}, the baseline {}; that is not compared",
+                      c.path, count_text(*here), UnitWords(c.unit).many, where, count_text(*there)),
+          reasons);
+  };
+  add("steps.outside", "outside of them");
+  add("steps.left_out", "that are left out as start-up");
 }
 
 void add_how_they_differ(const Capture& first, const Capture& c,

@@ -59,17 +59,21 @@ FactValue steps_left_out(const Analysis& a) {
   return static_cast<double>(n);
 }
 
-FactValue steps_busy_fraction(const Analysis& a) {
-  double inside = 0, all = 0;
+FactValue steps_outside(const Analysis& a) {
+  double inside = 0, outside = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    if (a.devices[d].steps.empty()) continue;
+    const Ns begun = a.devices[d].steps.front().span.start;
     SpanCursor window(a.account.devices[d].window);
     for (const Row op : a.devices[d].ops) {
       const Span span = a.trace.span_of(op);
-      all += static_cast<double>(span.length());
-      inside += static_cast<double>(window.overlap(span));
+      const Ns within = window.overlap(span);
+      inside += static_cast<double>(within);
+      if (span.start >= begun) outside += static_cast<double>(span.length() - within);
     }
   }
-  return per(inside, all, "no GPU did any work in this report");
+  return per(outside * static_cast<double>(a.step_count()), inside,
+             "no GPU did any work in the steps");
 }
 
 FactValue steps_before_ns(const Analysis& a) {

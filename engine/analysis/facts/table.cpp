@@ -119,9 +119,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        steps_total_ns},
       {"steps.left_out", Unit::count,
        "Start-up steps left out because they took more than twice the median.", steps_left_out},
-      {"steps.busy_fraction", Unit::fraction,
-       "The share of all work of the devices, by its time, that lies in the steps.",
-       steps_busy_fraction},
+      {"steps.outside", Unit::count,
+       "Work after the beginning of the first step that lies in no step, counted in steps: the end "
+       "of the recording, or another loop.",
+       steps_outside},
       {"steps.before_ns", Unit::ns,
        "Start-up: from a device's first operation to its first step, the mean over devices.",
        steps_before_ns},
