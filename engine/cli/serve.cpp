@@ -134,20 +134,28 @@ bool is_of_another_user(int client) {
   if (getsockname(client, reinterpret_cast<sockaddr*>(&here), &size) != 0 ||
       getpeername(client, reinterpret_cast<sockaddr*>(&there), &(size = sizeof there)) != 0)
     return false;
-  // As the kernel writes the other end's row: its address first.
-  const std::string ends =
-      fmt::format("{:08X}:{:04X} {:08X}:{:04X}", there.sin_addr.s_addr, ntohs(there.sin_port),
-                  here.sin_addr.s_addr, ntohs(here.sin_port));
-  std::ifstream connections("/proc/net/tcp");
-  for (std::string row; std::getline(connections, row);) {
-    if (row.find(ends) == row.npos) continue;
-    std::istringstream columns(row);
-    std::string skipped;
-    for (int i = 0; i < 7; ++i) columns >> skipped;
-    uid_t user = 0;
-    return columns >> user && user != 0 && user != geteuid();
+  // As the kernel writes rows: the own address, then that of the other end. That may be a socket of
+  // IPv6, connected to ::ffff:127.0.0.1.
+  const auto row_of = [](const char* before, const sockaddr_in& own, const sockaddr_in& other) {
+    return fmt::format("{0}{1:08X}:{2:04X} {0}{3:08X}:{4:04X}", before, own.sin_addr.s_addr,
+                       ntohs(own.sin_port), other.sin_addr.s_addr, ntohs(other.sin_port));
+  };
+  const std::string ours = row_of("", here, there), theirs = row_of("", there, here),
+                    theirs6 = row_of("0000000000000000FFFF0000", there, here);
+  bool told = false;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream connections(table);
+    for (std::string row; std::getline(connections, row);) {
+      told = told || row.find(ours) != row.npos;
+      if (row.find(theirs) == row.npos && row.find(theirs6) == row.npos) continue;
+      std::istringstream columns(row);
+      std::string skipped;
+      for (int i = 0; i < 7; ++i) columns >> skipped;
+      uid_t user = 0;
+      return columns >> user && user != 0 && user != geteuid();
+    }
   }
-  return false;
+  return told;  // our end stands there, and the other one nowhere
 }
 
 // The head of a request; "" if it does not come soon, or is longer than any browser's.

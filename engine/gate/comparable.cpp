@@ -42,6 +42,17 @@ Collected state_of(const Capture& c, Source source) {
 
 // ---- one capture
 
+std::optional<double> fact_of(const Capture& c, const char* name) {
+  const auto fact = c.facts.find(name);
+  return fact == c.facts.end() ? std::nullopt : fact->second.value;
+}
+
+double mean_length(const std::vector<Ns>& lengths) {
+  double sum = 0;
+  for (const Ns ns : lengths) sum += static_cast<double>(ns);
+  return lengths.empty() ? 0 : sum / static_cast<double>(lengths.size());
+}
+
 void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
   const Collected kernels = state_of(c, Source::kernels);
   if (c.step_ns.empty()) {
@@ -57,6 +68,16 @@ void add_what_it_lacks(const Capture& c, std::vector<std::string>& reasons) {
             c.path),
         reasons);
   }
+  // Of more steps than are kept, rare ones may be missed, or counted for too many.
+  const auto mean_ns = fact_of(c, "step.mean_ns");
+  if (c.step_ns.size() == most_steps && mean_ns &&
+      differ(mean_length(c.step_ns), *mean_ns, same_count))
+    add_once(
+        fmt::format("{} has more {} than are compared, {}, and they are too uneven: their mean "
+                    "is {}, that of all {}; choose fewer with --steps",
+                    c.path, UnitWords(c.unit).many, most_steps, duration(mean_length(c.step_ns)),
+                    duration(*mean_ns)),
+        reasons);
   for (const std::string& doubt : c.doubts)
     add_once(fmt::format("{} is in doubt: {}", c.path, doubt), reasons);
   // A bad recording is not the fault of the merge.
@@ -163,12 +184,6 @@ std::string selection_text(const Capture& c) {
   return c.selection.empty() ? "all of it" : c.selection;
 }
 
-double mean_length(const std::vector<Ns>& lengths) {
-  double sum = 0;
-  for (const Ns ns : lengths) sum += static_cast<double>(ns);
-  return lengths.empty() ? 0 : sum / static_cast<double>(lengths.size());
-}
-
 // Loops nest. If one repetition has several times as many kernels and takes several times as long,
 // it is another loop of the same name. "" if it is the same one.
 std::string other_level(const Capture& first, const Capture& c) {
@@ -184,17 +199,15 @@ std::string other_level(const Capture& first, const Capture& c) {
       UnitWords(c.unit).a, c.path, c.program.kernels, first.path, first.program.kernels);
 }
 
-std::optional<double> fact_of(const Capture& c, const char* name) {
-  const auto fact = c.facts.find(name);
-  return fact == c.facts.end() ? std::nullopt : fact->second.value;
-}
-
 // What lies outside of the steps is not compared, so it must not grow: a loop under another name, a
-// longer start-up. A recording may end within a step, and may begin with a slow one.
+// longer start-up. A recording may end within a step, may begin with a slow one, and may warm up
+// for some steps more: a quarter of them, which may also be left out of the steps themselves.
 void add_what_is_left_out(const Capture& first, const Capture& c,
                           std::vector<std::string>& reasons) {
-  constexpr double most_more = 2;
-  const auto add = [&](const char* name, const char* where) {
+  constexpr double few = 2;
+  const double gpus = static_cast<double>(c.devices.size());
+  const double warm_up = std::max(few, static_cast<double>(c.step_ns.size()) / 4);
+  const auto add = [&](const char* name, double most_more, const char* where) {
     const auto there = fact_of(first, name), here = fact_of(c, name);
     if (there && here && *here > *there + most_more)
       add_once(
@@ -202,8 +215,9 @@ void add_what_is_left_out(const Capture& first, const Capture& c,
                       c.path, count_text(*here), UnitWords(c.unit).many, where, count_text(*there)),
           reasons);
   };
-  add("steps.outside", "outside of them");
-  add("steps.left_out", "that are left out as start-up");
+  add("steps.work_outside", few, "outside of them");
+  add("steps.work_before", warm_up, "before them");
+  add("steps.left_out", few * gpus, "that are left out as start-up");
 }
 
 void add_how_they_differ(const Capture& first, const Capture& c,

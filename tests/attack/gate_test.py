@@ -102,6 +102,10 @@ class Merge(Scratch):
                 with self.subTest(every=every, phase=phase):
                     slow = trace(self.folder / "slow.json", [length if i % every == phase else 1000 for i in range(count)], 2)
                     self.assertNotEqual(self.gate(slow).returncode, 0)
+        for phase in (100, 350, 600):
+            with self.subTest(rare=phase):
+                slow = trace(self.folder / "slow.json", [150_000 if i % 1000 == phase else 1000 for i in range(count)], 2)
+                self.assertNotEqual(self.gate(slow).returncode, 0)
 
     def test_exceptions_for_the_same_time_do_not_add_up(self):
         report = fixtures / "offload-pageoff.sqlite"
@@ -124,6 +128,12 @@ class Merge(Scratch):
         done = self.gate(slow)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stdout, "steps outside of them")
+        for early in (3, 4, 5, 6):
+            with self.subTest(early=early):
+                cuts = [(start + end) // 2 for step, start, end, _ in steps_of(FED) if step < early]
+                slow = moved(FED, self.folder / "early.sqlite", longer(cuts, 100_000_000))
+                renamed(slow, f"CAST(substr(text, 6) AS INTEGER) < {early}")
+                self.assertNotEqual(self.gate(slow).returncode, 0)
 
     def test_a_rank_that_marks_fewer_steps(self):
         report = fixtures / "ddp.sqlite"
@@ -140,6 +150,8 @@ class Merge(Scratch):
 
     def test_a_long_start(self):
         self.baseline(trace(self.folder / "base.json", [1000] * 40, 1))
+        self.assertEqual(self.gate(trace(self.folder / "short.json", [1000] * 20, 4)).returncode, 0)
+        self.assertEqual(self.gate(trace(self.folder / "first.json", [9000] + [1000] * 40, 5)).returncode, 0)
         self.assertEqual(self.gate(trace(self.folder / "same.json", [1000] * 40, 2)).returncode, 0)
         self.assertEqual(self.gate(trace(self.folder / "long.json", [50_000] * 10 + [1000] * 30, 3)).returncode, 2)
 

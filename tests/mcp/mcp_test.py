@@ -267,7 +267,7 @@ class Errors(Asking):
                 with self.subTest(f"{tool} {path}"):
                     text, failed = self.agent.tool(tool, **arguments)
                     self.assertTrue(failed)
-                    self.assertIn("./" + path + ":", text)
+                    self.assertIn(("./" if path.startswith("-") else "") + path + ":", text)
 
     def test_batches(self):
         batch = [request(1, "ping"), notification("x"), 3, call(2, "explain", rule="host-sync")]

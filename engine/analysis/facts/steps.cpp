@@ -59,21 +59,35 @@ FactValue steps_left_out(const Analysis& a) {
   return static_cast<double>(n);
 }
 
-FactValue steps_outside(const Analysis& a) {
-  double inside = 0, outside = 0;
+// How many steps' worth of kernels `counts`, given those in the steps of a device and the rest; the
+// most of any device.
+template <class Counts>
+FactValue in_steps(const Analysis& a, Counts counts) {
+  double most = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    if (a.devices[d].steps.empty()) continue;
-    const Ns begun = a.devices[d].steps.front().span.start;
+    const std::vector<Step>& steps = a.devices[d].steps;
+    double inside = 0, counted = 0;
     SpanCursor window(a.account.devices[d].window);
     for (const Row op : a.devices[d].ops) {
+      const OpKind kind = a.trace.ops.kind[op];
+      if (kind != OpKind::kernel && kind != OpKind::graph) continue;
       const Span span = a.trace.span_of(op);
       const Ns within = window.overlap(span);
       inside += static_cast<double>(within);
-      if (span.start >= begun) outside += static_cast<double>(span.length() - within);
+      if (counts(span, steps.front().span.start))
+        counted += static_cast<double>(span.length() - within);
     }
+    if (inside > 0) most = std::max(most, counted * static_cast<double>(steps.size()) / inside);
   }
-  return per(outside * static_cast<double>(a.step_count()), inside,
-             "no GPU did any work in the steps");
+  return most;
+}
+
+FactValue steps_work_before(const Analysis& a) {
+  return in_steps(a, [](Span kernel, Ns begun) { return kernel.start < begun; });
+}
+
+FactValue steps_work_outside(const Analysis& a) {
+  return in_steps(a, [](Span kernel, Ns begun) { return kernel.start >= begun; });
 }
 
 FactValue steps_before_ns(const Analysis& a) {

@@ -119,10 +119,15 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        steps_total_ns},
       {"steps.left_out", Unit::count,
        "Start-up steps left out because they took more than twice the median.", steps_left_out},
-      {"steps.outside", Unit::count,
-       "Work after the beginning of the first step that lies in no step, counted in steps: the end "
-       "of the recording, or another loop.",
-       steps_outside},
+      {"steps.work_before", Unit::count,
+       "Kernels before the first step, by their time, counted in steps: a warm-up, or another "
+       "loop. "
+       "The most of any device.",
+       steps_work_before},
+      {"steps.work_outside", Unit::count,
+       "The same of kernels that begin later and lie in no step: the end of the recording, or "
+       "another loop.",
+       steps_work_outside},
       {"steps.before_ns", Unit::ns,
        "Start-up: from a device's first operation to its first step, the mean over devices.",
        steps_before_ns},
