@@ -85,6 +85,9 @@ std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, 
     captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,
                                   request_.settings));
     captures.back().selection = selected_;
+    if (request_.selection.steps)  // whoever chooses them leaves the others out on purpose
+      for (const char* fact : {"steps.work_before", "steps.work_outside"})
+        captures.back().facts.erase(fact);
     captures.back().settings = settings_;
   }
   refuse_copies(captures);
