@@ -51,24 +51,53 @@ def within(context: Callable[[], ContextManager[None]]) -> Wrapper:
     return wrapper
 
 
+def is_plain(function: Any, *kinds: type) -> bool:
+    """Whether it is one of these kinds of functions, and runs to its end when it is called."""
+    import inspect  # PyTorch has imported it
+
+    runs_later = (
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+    )
+    return isinstance(function, kinds) and not any(kind(function) for kind in runs_later)
+
+
+def place_of_closure(step: Callable[..., Any]) -> Optional[int]:
+    """Where a step takes its closure, if it is not given by name. 0: its first argument."""
+    import inspect
+
+    try:
+        names = list(inspect.signature(step).parameters)[1:]
+    except Exception:
+        return None
+    # PyTorch's own optimizers, in some versions, hide what they take.
+    if names == ["args", "kwargs"] and step.__module__ == "torch.optim.optimizer":
+        return 0
+    return names.index("closure") if "closure" in names else None
+
+
 def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
-    """An optimizer's step that reports itself. A closure, which computes the loss, runs before."""
+    """An optimizer's step that reports itself. A closure, which computes the loss, runs before.
+    Only what a step takes under that name is one, and only a function: any other may be a model."""
+    place = place_of_closure(step)
 
     @functools.wraps(step)
     def call(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
         if units.stepping:  # the step of a base class
             return step(optimizer, *args, **kwargs)
-        closure = args[0] if args else kwargs.get("closure")
-        if callable(closure):
+        by_place = place is not None and place < len(args)
+        closure = args[place] if place is not None and by_place else kwargs.get("closure")
+        if is_plain(closure, types.FunctionType, types.MethodType):
 
-            def then_step(*inputs: Any) -> Any:
-                loss = closure(*inputs)
+            def then_step(*inputs: Any, **options: Any) -> Any:
+                loss = closure(*inputs, **options)
                 units.optimizer_begins()
                 return loss
 
             functools.update_wrapper(then_step, closure)
-            if args:
-                args = (then_step, *args[1:])
+            if place is not None and by_place:
+                args = (*args[:place], then_step, *args[place + 1 :])
             else:
                 kwargs["closure"] = then_step
         else:
@@ -84,14 +113,15 @@ def marked_step(step: Callable[..., Any], units: Units) -> Callable[..., Any]:
     return call
 
 
-def mark_class(kind: Any, units: Units) -> None:
-    """Marks the step of a class of optimizers, where it is defined: in the class or a base. Leaves
-    what is no plain function, such as a property, and classes that do not want to be changed."""
+def mark_class(kind: Any, base: type, units: Units) -> None:
+    """Marks the step of a class of optimizers, where it is defined: in the class or a base that
+    is an optimizer too, since others may be bases of anything. Leaves what is no plain function, such as a
+    property, and classes that do not want to be changed."""
     for owner in kind.__mro__:
         step = vars(owner).get("step")
-        if step is None:
+        if step is None or not issubclass(owner, base):
             continue
-        if isinstance(step, types.FunctionType) and not hasattr(step, "is_marked"):
+        if is_plain(step, types.FunctionType) and not hasattr(step, "is_marked"):
             marked: Any = marked_step(step, units)
             marked.is_marked = True
             try:
@@ -109,7 +139,7 @@ def watch_torch(torch: Any, units: Units) -> None:
         # Classes of optimizers are marked when they are first used, since anybody may define one.
         def call(optimizer: Any, /, *args: Any, **kwargs: Any) -> None:
             init(optimizer, *args, **kwargs)
-            mark_class(type(optimizer), units)
+            mark_class(type(optimizer), torch.optim.Optimizer, units)
 
         return call
 

@@ -194,7 +194,10 @@ class Units:
         """Whether it ends units. The first does, or once that is gone, the next."""
         known = self._of() if self._of else None
         if known is None and of is not None:
-            self._of = weakref.ref(of)
+            try:
+                self._of = weakref.ref(of)
+            except TypeError:  # its class has only __slots__, so it cannot be told from others
+                pass
             return True
         return known is of
 
