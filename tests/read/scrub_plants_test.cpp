@@ -739,3 +739,107 @@ TEST_CASE("scrub: if a key appears twice, the value that readers ignore is remov
   CHECK(!contains(known, "undeclared"));
   CHECK(nlohmann::json::parse(known)["deviceProperties"][0]["id"] == 0);
 }
+
+TEST_CASE("scrub: passwords of curl and mysql are found behind signs in quotes, and whole") {
+  const std::vector<std::string> secrets{R"(curl -s "http://a.b/c?x=1&y=2" -u bob:s3cretAAA1)",
+                                         "curl -sSu bob:s3cretAAB2 http://a",
+                                         R"(curl -H "A: b; c" -u bob:s3cretAAC3 http://a)",
+                                         R"(mysql -h db --init="a&b" -ps3cretAAE5)",
+                                         R"(curl -u "bob:ABA secret 27" http://a)",
+                                         "curl -u 'bob:ABB secret 28' http://a",
+                                         "mysql -p'ABC secret 29' base",
+                                         "password: Tr0ub4dor&3xqzAAF",
+                                         "password=Tr0ub5dor;AAGxyz77",
+                                         "password: Qr0ub6dor,AAHxyz88, then",
+                                         "--password Sr0;AAKxyz91",
+                                         "postgresql://bob:AAR@secret18@db/x",
+                                         "x?password=Wq7xyz93&user=bob",
+                                         "got Wq7xyz93 again"},
+      gone{"AAA1", "AAB2",     "AAC3",     "AAE5",     "secret 27", "secret 28", "secret 29",
+           "AAF",  "AAGxyz77", "AAHxyz88", "AAKxyz91", "secret18",  "Wq7xyz93",  "Wq7xyz93"};
+  const std::vector<std::string> kept{R"(curl "http://a/b?x=1" & python -u train:main)",
+                                      "curl -o out.bin http://a; python -u train:main",
+                                      "f(password=None,port=8080)",
+                                      "mysql -h db; mkdir -part7",
+                                      "tcp://node:29500/a@b",
+                                      "then"};
+  std::vector<std::string> names = secrets;
+  names.insert(names.end(), kept.begin(), kept.end());
+  const std::vector<std::string> copied = names_in_copy(nlohmann::json::object(), names);
+  for (std::size_t i = 0; i < secrets.size(); ++i)
+    CHECK_MESSAGE(!contains(copied[i], gone[i]), copied[i]);
+  for (std::size_t i = secrets.size(); i < names.size(); ++i) CHECK(copied[i] == names[i]);
+  CHECK(copied[9] == "password: [removed], then");
+}
+
+TEST_CASE("scrub: passwords of letters or digits are found by their names, and other words stay") {
+  const std::vector<std::string> secrets{"password: correcthorsebattery",
+                                         "db_password=CorrectHorseZebra",
+                                         "password: 8675309421",
+                                         "<password>openvioletmango</password>",
+                                         "<password>5550199337</password>",
+                                         "--password gingerwhale",
+                                         "--api-key=PlumOrchidTiger",
+                                         "MY_TOKEN=PlumOrchidLion",
+                                         R"({"db_password": "plainvioletword"})",
+                                         R"({"password": 9175309422})",
+                                         "saw zebrafinch",
+                                         "saw mangobird",
+                                         "saw quietotter"},
+      gone{"correcthorse", "CorrectHorse", "8675309421", "openviolet",  "5550199337",
+           "gingerwhale",  "PlumOrchid",   "PlumOrchid", "plainviolet", "9175309422",
+           "zebrafinch",   "mangobird",    "quietotter"};
+  const std::vector<std::string> kept{"tokens: 8192",
+                                      "max_tokens=4096",
+                                      "max_tokens=12345678",
+                                      "token: 12345",
+                                      "token: 12345678",
+                                      "password: required",
+                                      "incorrect password: permission denied",
+                                      "secret_key=None",
+                                      "api_key=undefined",
+                                      "credentials=GoogleCredentials",
+                                      "password=PasswordProvider",
+                                      "--token-file path",
+                                      "--token-type embeddings",
+                                      "--pad-token endofsentence",
+                                      "EOS_TOKEN=endofsentence",
+                                      "--keymap attentionlayers",
+                                      "--pass-name fusionpipeline",
+                                      "num_tokens_per_second: 12345678",
+                                      "pass: forward",
+                                      "pass: backwardstep",
+                                      "<pass>backwardstep</pass>",
+                                      "PWD=workspaces",
+                                      "password: 00000000",
+                                      "password:\nbackwardstep"};
+  std::vector<std::string> names = secrets;
+  names.insert(names.end(), kept.begin(), kept.end());
+  const std::vector<std::string> copied =
+      names_in_copy({{"OPTS", "--api-key=zebrafinch --password mangobird"},
+                     {"LAUNCH", "python train.py --db-password=quietotter"}},
+                    names);
+  for (std::size_t i = 0; i < secrets.size(); ++i)
+    CHECK_MESSAGE(!contains(copied[i], gone[i]), copied[i]);
+  for (std::size_t i = secrets.size(); i < names.size(); ++i) CHECK(copied[i] == names[i]);
+}
+
+TEST_CASE("scrub: a password of letters in captured output is removed, and words of kernels stay") {
+  const TempDir dir;
+  fs::copy_file(GH_FIXTURES "/good.sqlite", dir / "report.sqlite");
+  run_sql(
+      dir / "report.sqlite",
+      R"(INSERT INTO StringIds VALUES (900001, 'starting' || char(10) || 'password: silverlynx' || char(10) || '{"db_password": "rosybadger"}' ||
+      char(10) || 'password: elementwise'), (900002, 'stdout');
+    CREATE TABLE IF NOT EXISTS ProcessStreams (globalPid INTEGER, filenameId INTEGER, contentId INTEGER -- REFERENCES StringIds(id)
+    );
+    INSERT INTO ProcessStreams (globalPid, filenameId, contentId) VALUES (1, 900002, 900001);
+    UPDATE NVTX_EVENTS SET textId = NULL, text = 'saw silverlynx and rosybadger' WHERE rowid = 1;)");
+  const Ran ran = advise("scrub report.sqlite -o shared.sqlite", {"", dir / ""});
+  REQUIRE_MESSAGE(ran.status == 0, ran.err);
+  const std::string shared = read_file(dir / "shared.sqlite");
+  for (const char* secret : {"silverlynx", "rosybadger"})
+    CHECK_MESSAGE(!contains(shared, secret), std::string(secret));
+  CHECK(contains(shared, "saw [removed] and [removed]"));
+  CHECK(contains(shared, "elementwise"));
+}

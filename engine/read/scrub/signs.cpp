@@ -22,12 +22,20 @@ struct Kind {
   const char* what;
   std::string expression;
   bool (*is_one)(Text text) = nullptr;  // what an expression cannot decide
+  bool is_word = false;                 // goes on up to a space, whatever signs are in it
 };
 
 // The word after "=", as shells write it: quoted, or with backslashes. In JSON a quotation mark may
 // end the string, and then what follows is not a value.
 const std::string word_of_shell =
     R"(("[^"\s:,}\]][^"]*"|'[^'\s:,}\]][^']*'|["']?(?:\\[^\w"'\\]|[^\s"'&,;\x00])+))";
+
+// What precedes an option, with a space at its end. Signs in quotes do not end a command.
+const std::string other_words =
+    R"re((?:[^\n|;&]*\s|(?:[^\n|;&"']|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')*\s)?)re";
+const std::string user_of_curl =
+    R"(\b(?:curl|wget)\s)" + other_words + R"((?:-[A-Za-z]*[uU]|--user|--proxy-user)[\s=]*)";
+const std::string quoted_or_word = R"(("[^"\n]{4,}"|'[^'\n]{4,}'|["']?[^\s"']{4,}))";
 
 bool has_digit(Text text) { return std::any_of(text.begin(), text.end(), is_digit); }
 
@@ -71,6 +79,30 @@ bool is_password(Text text) {
          !std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || c == '_'; });
 }
 
+// Words that follow "password:" in messages and in programs, and parts of names of their types.
+bool is_common(Text text) {
+  static const re2::RE2 common(
+      R"((?i)(?:un)?(?:required|optional|disabled|accepted|rejected|verified|validated?|validation|encrypted|encryption|decrypted|protected|provided|generated|generation|expected|defined|changed|supported|available|configured|deprecated|supplied|specified)|incorrect|permissions?|redacted|filtered|something|anything|everything|nothing|kerberos|interactive|environment|keyring|username|localhost|metadata|anonymous|readonly|sensitive|starting|connect(?:ed|ing)|checking|hashing|loading|processing|training|inference|evaluat(?:e|ion)|forwards?|backwards?|attention|embeddings?|projection|optimizer|scheduler|dataloader|transformer|undefined|function|external|internal|database|constant|parameters?|arguments?|characters?|credentials?|.*(?:passw|secret|token|credential|auth|provider|manager|generator|factory|callback|handler).*)",
+      re2::RE2::Latin1);
+  return re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), common);
+}
+
+// Letters or digits alone, after a name that says "password" and nothing else.
+bool is_plain_password(Text text) {
+  constexpr std::size_t least_bytes = 8;
+  return text.size() >= least_bytes && text.find_first_not_of(text.front()) != text.npos &&
+         (std::all_of(text.begin(), text.end(), is_letter) || is_of_digits(text)) &&
+         !is_common(text);
+}
+bool is_told_password(Text text) { return is_password(text) || is_plain_password(text); }
+
+// Models have tokens too, so a plain one must be long: API_TOKEN=PlumOrchidLion.
+bool is_told_token(Text text) {
+  constexpr std::size_t least_bytes = 12;
+  return is_password(text) ||
+         (text.size() >= least_bytes && !is_of_digits(text) && is_plain_password(text));
+}
+
 // After "token=", which models use too: rejects words, numbers, and <|im_end|>.
 bool is_token(Text text) {
   constexpr std::size_t least_bytes = 16;
@@ -111,18 +143,23 @@ const std::vector<Kind>& kinds() {
       {Sign::secret, "a password",
        R"((?i)(?:passw(?:or)?d|passphrase|pwd|secret(?:[-_]?key)?|api[-_]?key|access[-_]?key|(?:auth|access)[-_]?token|credentials?)["']?\s*[=:]\s*)" +
            word_of_shell,
-       is_password},
+       is_password, true},
+      {Sign::secret, "a password",
+       R"((?i)(?:passw(?:or)?d|passphrase|[-_]pwd|secret(?:[-_]?key)?|api[-_]?key|access[-_]?key)["']?[ \t]*[=:][ \t]*)" +
+           word_of_shell,
+       is_told_password, true},
       {Sign::secret, "a Telegram token", R"(\b(\d{8,12}:AA[\w-]{32,}))"},
       {Sign::secret, "a Discord token", R"(\b([MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}))",
        has_digit},
       {Sign::secret, "a Mailgun key", R"(\b(key-[0-9a-f]{32})\b)"},
       {Sign::secret, "a Linear key", R"(\b(lin_(?:api|oauth)_\w{20,}))", has_digit},
       {Sign::secret, "a Twilio key", R"(\b(SK[0-9a-f]{32})\b)"},
-      {Sign::secret, "a password of curl",
-       R"(\b(?:curl|wget)\s(?:[^\n|;&]*\s)?(?:-u|-U|--user|--proxy-user)[\s=]*["']?[^\s:"']+:([^\s"']{4,}))"},
+      {Sign::secret, "a password of curl", user_of_curl + R"([^\s:"']+:([^\s"']{4,}))"},
+      {Sign::secret, "a password of curl", user_of_curl + R"re("[^:"\n]+:([^"\n]{4,}))re"},
+      {Sign::secret, "a password of curl", user_of_curl + R"('[^:'\n]+:([^'\n]{4,}))"},
       {Sign::secret, "a password of a database",
-       R"(\b(?:mysql|mariadb)[a-z-]*\s(?:[^\n|;&]*\s)?-p["']?([^\s"']{4,}))"},
-      {Sign::secret, "a password of sshpass", R"(\bsshpass\s+-p\s*["']?([^\s"']{4,}))"},
+       R"(\b(?:mysql|mariadb)[a-z-]*\s)" + other_words + "-p" + quoted_or_word},
+      {Sign::secret, "a password of sshpass", R"(\bsshpass\s+-p\s*)" + quoted_or_word},
       {Sign::user, "who logs in",
        R"(\b(?:ssh|sftp|scp|rsync)\s(?:[^\n|;&]*\s)?([A-Za-z_][\w.-]*)@[A-Za-z])"},
       {Sign::address, "where one logs in",
@@ -132,6 +169,7 @@ const std::vector<Kind>& kinds() {
       {Sign::address, "where one logs in", R"(\b[A-Za-z_][\w.-]*@([A-Za-z][\w.-]*):[/~])",
        is_machine},
       {Sign::secret, "a password in a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+)@)"},
+      {Sign::secret, "a password in a URL", R"(\w://[^\s/:@"']*:([^\s/@"']+@[^\s/"']*)@)"},
       {Sign::user, "a user in a URL", R"(\w://([^\s/:@"']+)(?::[^\s/@"']*)?@)"},
       {Sign::address, "an e-mail address",
        R"(\b([\w.+-]+@[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?(?:\.[0-9A-Za-z-]+)+))", is_mail},
@@ -169,20 +207,70 @@ Text without_quotes(Text word) {
   return word;
 }
 
+// The word at the start of `rest`, up to a space or a quotation mark: a password may contain what
+// otherwise separates words. Signs that end a sentence or a list are no part of it.
+Text whole_word(Text rest, std::size_t least) {
+  constexpr std::size_t most_bytes = 1024;
+  const Text ends(" \t\r\n\"'\0", 7);
+  const Text near = rest.substr(0, least + most_bytes);
+  const std::size_t end = std::min(near.find_first_of(ends, least), near.size());
+  if (end == near.size() && end < rest.size()) return rest.substr(0, least);
+  Text word = rest.substr(0, end);
+  if (end < rest.size() && (rest[end] == '"' || rest[end] == '\'')) return word;
+  while (!word.empty() && Text(",;.)]}").find(word.back()) != Text::npos) word.remove_suffix(1);
+  return word;
+}
+
+// Uses a password, and the part of it before a sign that may also separate it from something else.
+void use_word(Text text, Text found, bool (*is_one)(Text), const char* what, const Use& use) {
+  const Text part = without_quotes(found);
+  const auto begin = static_cast<std::size_t>(part.data() - text.data());
+  const bool is_quoted = part.size() + 1 < found.size();
+  const Text whole = is_quoted ? part : whole_word(text.substr(begin), part.size());
+  if (whole.size() <= part.size()) {
+    if (is_of_letters(whole) && is_common(whole)) return;
+    if (is_one(whole)) return use(Sign::secret, whole, what);
+    if (is_one(part)) use(Sign::secret, part, what);
+    return;
+  }
+  const bool is_part = is_one(part);
+  if (is_part) use(Sign::secret, part, what);
+  // Not None,port=80 or 1,2,x.
+  if (is_part || (std::any_of(part.begin(), part.end(), is_letter) && !is_of_letters(part))) {
+    if (is_password(whole)) use(Sign::secret, whole, what);
+  }
+}
+
+// What counts as the value of an option, a variable or an element with such a name.
+bool (*judge_of(Text name))(Text) {
+  static const re2::RE2 password(
+      R"((?i)(?:passw(?:or)?d|passphrase|[-_]pwd|(?:^|[-_.:])secret(?:[-_]?key)?|(?:api|access)[-_]?key)$)",
+      re2::RE2::Latin1),
+      token(R"((?i)(?:^|[-_.:])token$)", re2::RE2::Latin1),
+      of_model(
+          R"((?i)(?:[be]os|pad|unk|mask|sep|cls|stop|start|begin|end|special|image|next|last|first|new|num|max|min|per|class|text|word|prefix|suffix)[-_.:]token$)",
+          re2::RE2::Latin1);
+  const re2::StringPiece piece(name.data(), name.size());
+  if (re2::RE2::PartialMatch(piece, password)) return is_told_password;
+  const bool is_token =
+      re2::RE2::PartialMatch(piece, token) && !re2::RE2::PartialMatch(piece, of_model);
+  return is_token ? is_told_token : is_password;
+}
+
 // Finds --token=..., --token ..., API_TOKEN=... by the option's name.
 void each_option_in(re2::StringPiece rest, const Use& use) {
   static const re2::RE2 option(R"(\B--?([A-Za-z][\w-]*)(?:=|\s+)|\b([A-Z][A-Z0-9_]{3,})=)",
                                re2::RE2::Latin1),
       word(word_of_shell, re2::RE2::Latin1);
-  for (std::string name, variable, value;
-       re2::RE2::FindAndConsume(&rest, option, &name, &variable);) {
+  const Text text(rest.data(), rest.size());
+  re2::StringPiece value;
+  for (std::string name, variable; re2::RE2::FindAndConsume(&rest, option, &name, &variable);) {
     // The next word may be another option.
     re2::StringPiece after = rest;
     if (after.starts_with("-") || !re2::RE2::Consume(&after, word, &value)) continue;
-    const Text meant = without_quotes(value);
-    if (names_a_secret(name + variable) && is_password(meant)) {
-      use(Sign::secret, meant, "an option");
-    }
+    name += variable;
+    if (!names_a_secret(name)) continue;
+    use_word(text, Text(value.data(), value.size()), judge_of(name), "an option", use);
   }
 }
 
@@ -193,8 +281,8 @@ void each_element_in(re2::StringPiece rest, const Use& use) {
   re2::StringPiece name, value;
   while (re2::RE2::FindAndConsume(&rest, element, &name, &value)) {
     const Text meant(value.data(), value.size());
-    if (names_a_secret(Text(name.data(), name.size())) && is_password(meant))
-      use(Sign::secret, meant, "an element");
+    const Text key(name.data(), name.size());
+    if (names_a_secret(key) && judge_of(key)(meant)) use(Sign::secret, meant, "an element");
   }
 }
 
@@ -255,7 +343,12 @@ void each_sign_in(Text text, const Use& use) {
     const Kind& kind = kinds()[i];
     re2::StringPiece rest = whole, one;
     while (re2::RE2::FindAndConsume(&rest, *compiled_kinds()[i], &one)) {
-      const Text found = without_quotes(Text(one.data(), one.size()));
+      const Text word(one.data(), one.size());
+      if (kind.is_word) {
+        use_word(text, word, kind.is_one, kind.what, use);
+        continue;
+      }
+      const Text found = without_quotes(word);
       if (!kind.is_one || kind.is_one(found)) use(kind.sign, found, kind.what);
     }
   }
