@@ -94,7 +94,6 @@ void NewFile::commit() {
   const std::lock_guard lock(t.mutex);
   if (rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
   t.paths.erase(path_);
-  t.paths.erase(target_);  // a name that was only reserved is now that of the file
 }
 
 void write_file(const fs::path& target, std::string_view text, std::string_view told_as) {

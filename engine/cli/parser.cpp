@@ -36,7 +36,7 @@ void mark_words(std::vector<std::string>& words) {
 
 CLI::Option* unmarked(CLI::Option* option) {
   return option->transform(
-      [](std::string word) { return word.starts_with(one_word) ? word.substr(1) : word; });
+      [](const std::string& word) { return word.starts_with(one_word) ? word.substr(1) : word; });
 }
 
 std::vector<std::string> option_names(const CLI::App& command) {

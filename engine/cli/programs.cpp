@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr int most_units = 1'000'000;
 
-// Whether there is a recording of this name besides NAME.sqlite.
+// Whether there is a recording of this name.
 bool is_taken(const fs::path& name) {
   std::error_code ec;
-  for (const char* ending : {".json", ".nsys-rep", ".html"})
+  for (const char* ending : {".sqlite", ".json", ".nsys-rep", ".html"})
     if (fs::exists(name.string() + ending, ec)) return true;
   return !reports_of_ranks(name).empty();
 }
@@ -79,12 +79,13 @@ bool NewOutput::reserve(const fs::path& name) {
   Temporary& t = temporary();
   {
     const std::lock_guard lock(t.mutex);
-    const std::string file = name.string() + ".sqlite";
+    const fs::path file =
+        name.parent_path() / fmt::format(".{}.gh-advise", name.filename().string());
     const int made = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (made < 0)
       return errno != EEXIST && !is_taken(name);  // what cannot be written is told later
     close(made);
-    reserved_ = fs::weakly_canonical(file);
+    reserved_ = fs::absolute(file);
     t.paths.insert(reserved_);
   }
   if (!is_taken(name)) return true;

@@ -22,8 +22,8 @@ Delay parsed_delay(const std::string& value);
 /// slash at its end; otherwise `name`.
 std::filesystem::path output_name(std::string given, const std::string& name);
 
-/// The name of a new recording, which no other recorder takes as long as this lives: until the
-/// recording is there, NAME.sqlite is an empty file.
+/// The name of a new recording, which no other recorder takes as long as this lives: a hidden file,
+/// .NAME.gh-advise, says so. The program that is recorded sees no file of that name before it ends.
 class NewOutput {
  public:
   /// As output_name: `given`, or `name` with a number if only that exists. Throws Error if `given`

@@ -54,7 +54,7 @@ RecordRequest request_of(const RecordCommand& o, const fs::path& output) {
 }
 
 // Advice on a recording, or on those of the ranks of a job: its text on standard output, its page
-// beside it.
+// beside it, unless the page is "".
 void advise_on(const std::vector<std::string>& reports, const fs::path& page,
                const RecordCommand& o, const Settings& settings) {
   Request request = settings.request(settings.rules(o.rule), ReportOptions());
@@ -62,14 +62,14 @@ void advise_on(const std::vector<std::string>& reports, const fs::path& page,
   request.today = today();
   request.files = reports;
   const Advice advice = advise(request);
-  write(render_html(*advice.analysis, advice.report, settings.all_rules), page);
+  if (!page.empty()) write(render_html(*advice.analysis, advice.report, settings.all_rules), page);
   write(render_text(*advice.analysis, advice.report, o.style.style(stdout_is_terminal())),
         to_stdout);
   const std::string first = printable(reports.front());
   print_note(fmt::format(
-      "wrote {} and {}",
+      "wrote {}{}",
       reports.size() == 1 ? first : fmt::format("{} recordings from {} on", reports.size(), first),
-      printable(page.string())));
+      page.empty() ? "" : " and " + printable(page.string())));
 }
 
 // What the program's end means for this one's.
@@ -88,8 +88,10 @@ int record_alone(const RecordCommand& o) {
   settings.rules(o.rule);  // says now what is wrong with them
   const NewOutput output(o.output, recording_name(o.program), o.force);
   RecordRequest request = request_of(o, output.name());
+  const fs::path page = output.name().string() + ".html";
+  const bool was_there = fs::exists(page);  // what appears later is the program's own
   request.recorded = [&](const fs::path& report) {
-    advise_on({report}, output.name().string() + ".html", o, settings);
+    advise_on({report}, was_there || !fs::exists(page) ? page : "", o, settings);
   };
   return status_for(record(request), o);
 }

@@ -130,9 +130,9 @@ bool is_same(std::string_view asked, std::string_view secret) {
 // the system does not say.
 bool is_of_another_user(int client) {
   sockaddr_in here{}, there{};
-  socklen_t size = sizeof here;
-  if (getsockname(client, reinterpret_cast<sockaddr*>(&here), &size) != 0 ||
-      getpeername(client, reinterpret_cast<sockaddr*>(&there), &(size = sizeof there)) != 0)
+  socklen_t here_size = sizeof here, there_size = sizeof there;
+  if (getsockname(client, reinterpret_cast<sockaddr*>(&here), &here_size) != 0 ||
+      getpeername(client, reinterpret_cast<sockaddr*>(&there), &there_size) != 0)
     return false;
   // As the kernel writes rows: the own address, then that of the other end. That may be a socket of
   // IPv6, connected to ::ffff:127.0.0.1.

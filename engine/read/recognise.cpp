@@ -45,9 +45,9 @@ bool is_recording(const fs::path& path) try {
     std::string_view event;
     return events.next(event) && event.find("\"ph\"") != event.npos;  // its kind, as all have
   }
-  const Database export_(path);
+  const Database database(path);
   return std::any_of(nsys::signature().begin(), nsys::signature().end(),
-                     [&](const std::string& table) { return export_.has_table(table); });
+                     [&](const std::string& table) { return database.has_table(table); });
 } catch (const Error&) {
   return false;
 }

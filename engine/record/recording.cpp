@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/error.hpp"
@@ -75,7 +76,9 @@ class Recorder {
         target_(r.output.string() + (method_.nsys ? ".sqlite" : ".json")) {
     refuse_unknown(target_);
     refuse_unknown(measured_path(target_));
-    if (r.keep_rep) refuse_unknown(r.output.string() + ".nsys-rep");
+    if (r.keep_rep) refuse_unknown(rep());
+    for (const fs::path& file : {target_, measured_path(target_), other(), rep()})
+      if (std::error_code ec; fs::exists(file, ec)) before_.insert(file);
     if (!method_.by_units) return;
     HookSettings settings;
     settings.capture = method_.nsys ? "nsys" : "torch";
@@ -256,18 +259,38 @@ class Recorder {
       throw Error(
           "the program computes on the CPU: torch.cuda.is_available() is False there, so there is "
           "nothing to advise on");
+    refuse_the_programs_own(target_);
     if (method_.nsys) {
       scrub(nsys_export(*method_.nsys, report_), target_);
-      if (r_.keep_rep) fs::rename(report_.string() + ".nsys-rep", r_.output.string() + ".nsys-rep");
+      if (r_.keep_rep) {
+        refuse_the_programs_own(rep());
+        fs::rename(report_.string() + ".nsys-rep", rep());
+      }
     } else {
       scrub(folder_.path / "report.json", target_);
     }
     // What belongs to an older recording of this name.
     std::error_code ec;
-    fs::remove(measured_path(target_), ec);
-    const fs::path other = r_.output.string() + (method_.nsys ? ".json" : ".sqlite");
-    if (is_recording(other)) fs::remove(other, ec);
+    for (const fs::path& older : {measured_path(target_), other()})
+      if (before_.contains(older) && is_recording(older)) fs::remove(older, ec);
     if (!starts_again()) advise();
+  }
+
+  // Files that are named like this recording.
+  fs::path other() const { return r_.output.string() + (method_.nsys ? ".json" : ".sqlite"); }
+  fs::path rep() const { return r_.output.string() + ".nsys-rep"; }
+
+  // What was not there before the program ran is its own.
+  bool is_the_programs_own(const fs::path& file) const {
+    std::error_code ec;
+    return !before_.contains(file) && fs::exists(file, ec);
+  }
+  void refuse_the_programs_own(const fs::path& file) const {
+    if (is_the_programs_own(file))
+      throw Error(fmt::format(
+          "{}: the program itself wrote a file of this name, so it is not replaced; name another "
+          "with --output",
+          printable(file.string())));
   }
 
   void advise() {
@@ -276,6 +299,7 @@ class Recorder {
       measured.ns = state_.timed_unit_ns();
       measured.samples = state_.timed;
       measured.recorded_ns = state_.recorded_unit_ns();
+      refuse_the_programs_own(measured_path(target_));
       write_measured_beside(target_, measured);
     }
     say_result();
@@ -308,8 +332,9 @@ class Recorder {
   Method method_;
   bool times_apart_;
   TemporaryFolder folder_;
-  fs::path report_;  // nsys's, without ending
-  fs::path target_;  // the user's
+  fs::path report_;            // nsys's, without ending
+  fs::path target_;            // the user's
+  std::set<fs::path> before_;  // of such names, what was there before the program ran
   std::optional<Hooks> hooks_;
   HookState state_;
   std::string said_;
@@ -326,7 +351,7 @@ int record(const RecordRequest& request) { return Recorder(request).run(); }
 
 void refuse_unknown(const fs::path& path) {
   std::error_code ec;
-  if (!fs::exists(path, ec) || fs::file_size(path, ec) == 0 || is_recording(path)) return;
+  if (!fs::exists(path, ec) || is_recording(path)) return;
   throw Error(fmt::format("{}: is no recording, so it is not replaced; name another with --output",
                           printable(path.string())));
 }

@@ -55,6 +55,18 @@ class Files(record_test.Case):
         self.assertEqual(self.record("--force", "--once").status, 0)
         self.assert_left(*ALL)
 
+    def test_what_the_program_writes_while_it_runs_stays(self):
+        for name, status in (("train.sqlite", 2), ("train.measured.json", 2), ("train.json", 0), ("train.html", 0)):
+            with self.subTest(name):
+                writes = f"assert not os.path.exists({name!r})\nopen({name!r}, 'w').write('mine')\n"
+                ran = self.run_it("record", f"--nsys={NSYS}", "--once", "--", *self.python("import os\n" + writes + LOOP))
+                self.assertEqual(ran.status, status, ran.err)
+                if status:
+                    self.assertIn(f"{name}: the program itself wrote a file of this name", ran.err)
+                self.assertEqual((self.work / name).read_text(), "mine")
+                for file in self.files():
+                    (self.work / file).unlink()
+
 
 class AtOnce(record_test.Case):
     """Several recorders in one folder."""

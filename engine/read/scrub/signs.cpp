@@ -15,14 +15,15 @@ namespace {
 
 using Text = std::string_view;
 using Use = std::function<void(Sign, Text, const char*)>;
+using Judge = bool (*)(Text text);
 
 // One kind of sign. The expression's group is the text that counts.
 struct Kind {
   Sign sign;
   const char* what;
   std::string expression;
-  bool (*is_one)(Text text) = nullptr;  // what an expression cannot decide
-  bool is_word = false;                 // goes on up to a space, whatever signs are in it
+  Judge is_one = nullptr;  // what an expression cannot decide
+  bool is_word = false;    // goes on up to a space, whatever signs are in it
 };
 
 // The word after "=", as shells write it: quoted, or with backslashes. In JSON a quotation mark may
@@ -210,7 +211,7 @@ Text without_quotes(Text word) {
 // The word at the start of `rest`, up to a space or a quotation mark: a password may contain what
 // otherwise separates words. Signs that end a sentence or a list are no part of it.
 Text whole_word(Text rest, std::size_t least) {
-  constexpr std::size_t most_bytes = 1024;
+  constexpr std::size_t most_bytes = 128;  // behind the first such sign
   const Text ends(" \t\r\n\"'\0", 7);
   const Text near = rest.substr(0, least + most_bytes);
   const std::size_t end = std::min(near.find_first_of(ends, least), near.size());
@@ -222,7 +223,7 @@ Text whole_word(Text rest, std::size_t least) {
 }
 
 // Uses a password, and the part of it before a sign that may also separate it from something else.
-void use_word(Text text, Text found, bool (*is_one)(Text), const char* what, const Use& use) {
+void use_word(Text text, Text found, Judge is_one, const char* what, const Use& use) {
   const Text part = without_quotes(found);
   const auto begin = static_cast<std::size_t>(part.data() - text.data());
   const bool is_quoted = part.size() + 1 < found.size();
@@ -242,7 +243,7 @@ void use_word(Text text, Text found, bool (*is_one)(Text), const char* what, con
 }
 
 // What counts as the value of an option, a variable or an element with such a name.
-bool (*judge_of(Text name))(Text) {
+Judge judge_of(Text name) {
   static const re2::RE2 password(
       R"((?i)(?:passw(?:or)?d|passphrase|[-_]pwd|(?:^|[-_.:])secret(?:[-_]?key)?|(?:api|access)[-_]?key)$)",
       re2::RE2::Latin1),
