@@ -5,6 +5,7 @@ Each is small, and the program has to end by itself within memory and processor 
 of two of its counts (GPUs and calls, ids and rows, ...) had no bound.
 """
 import gzip
+import hashlib
 import json
 import pathlib
 import shutil
@@ -151,6 +152,26 @@ class Limits(unittest.TestCase):
         refused = fleet(32_000)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("is not an intact digest: with those before it, the accounts of the job name more than 271 causes", refused.stderr)
+
+    def scrubbed(self, variables, text):
+        """What is left of a text, and what the program said. It has 300 MiB, address space and all."""
+        export = self.export()
+        export.insert("META_DATA_CAPTURE", ({"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": v} for v in variables))
+        export.db.execute("UPDATE StringIds SET value = ? WHERE id = ?", (text, KERNEL))
+        out = self.folder / "shared.sqlite"
+        ran = attack.run("scrub", export.launch(1).done(), "-o", out, limits=attack.limited(300 << 20, CPU_SECONDS), text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return sqlite3.connect(out).execute("SELECT value FROM StringIds WHERE id = ?", (KERNEL,)).fetchone()[0], ran.stdout
+
+    def test_secrets_times_text(self):
+        secrets = [hashlib.sha256(str(i).encode()).hexdigest()[:40] for i in range(20_000)]
+        left, said = self.scrubbed([f"{i}_TOKEN={secret}" for i, secret in enumerate(secrets)], "kernel " + " ".join(secrets[::10]))
+        self.assertEqual(left, "kernel " + " ".join(["[removed]"] * 2000))
+        self.assertIn("environment variables      20000 removed", said)
+
+    def test_passwords_in_one_text(self):
+        words = "".join(f"password=x{1000 + i}y{i % 7} " for i in range(8000))
+        self.assertEqual(self.scrubbed([], words)[0], "password=[removed] " * 8000)
 
     def test_the_time_holds_for_all_that_is_done(self):
         report = self.export().launch(40_000, device=lambda i: i % 500).done()  # 0.2 s to read, 8 s in all
