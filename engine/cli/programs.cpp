@@ -23,7 +23,8 @@ constexpr int most_units = 1'000'000;
 // Whether there is a recording of this name.
 bool is_taken(const fs::path& name) {
   std::error_code ec;
-  for (const char* ending : {".sqlite", ".json", ".nsys-rep", ".html"})
+  for (const char* ending :
+       {".sqlite", ".json", ".json.gz", ".nsys-rep", ".html", ".measured.json"})
     if (fs::exists(name.string() + ending, ec)) return true;
   return !reports_of_ranks(name).empty();
 }

@@ -16,8 +16,6 @@
 #include "cli/output.hpp"
 #include "cli/programs.hpp"
 #include "cli/settings.hpp"
-#include "read/measured.hpp"
-#include "read/recognise.hpp"
 
 namespace gh {
 namespace {
@@ -165,17 +163,14 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
     const auto before = old.find(report);
     return before != old.end() && before->second == fs::last_write_time(report);
   });
-  // Ranks that there no longer are would be taken for ranks of this job.
-  for (const auto& [report, time] : old)
-    if (!reports.empty() && std::find(reports.begin(), reports.end(), report) == reports.end() &&
-        is_recording(report)) {
-      fs::remove(report);
-      fs::remove(measured_path(report));
-    }
   if (reports.empty())
     throw Error(fmt::format("{} ended with status {}, and no rank was recorded",
                             printable(o.program.front()), status));
   advise_on(reports, output.string() + ".html", o, settings);
+  for (const auto& [report, time] : old)
+    if (std::find(reports.begin(), reports.end(), report) == reports.end())
+      print_note(
+          fmt::format("{} is of an earlier run, and no rank of this one", printable(report)));
   return status_for(status, o);
 }
 

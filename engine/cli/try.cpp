@@ -162,7 +162,9 @@ int try_fixes(const TryCommand& o) {
   if (!o.limit.empty()) request.limit_ns = duration_option("--limit", o.limit);
   request.says = print_note;
   // What is wrong with the other options is said before the program runs.
-  Settings(o.rule).rules(o.rule);
+  const Settings settings(o.rule);
+  settings.rules(o.rule);
+  if (o.ledger != "none") check_ledger(o.ledger, settings.inputs({o.report}));
   if (o.report.empty() && !o.no_recording) find_nsys(o.nsys);
   std::optional<Predicted> by_report;
   if (!o.report.empty()) by_report = predicted_by(o.report, request.fixes, 0, o);

@@ -147,6 +147,7 @@ std::string text_of(const LedgerEntry& e, const std::vector<std::string>& reason
 int verify(const VerifyCommand& o) {
   const Working working(o.report);
   const Settings settings(o.rule);
+  if (o.ledger != "none") check_ledger(o.ledger, settings.inputs(o.report.inputs(o.reports)));
   const Side before = side_of(o.reports.front(), o, settings),
              after = side_of(o.reports.back(), o, settings);
   if (same_recording(before.capture, after.capture))

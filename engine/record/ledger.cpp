@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include "base/files.hpp"
 #include "base/json_reader.hpp"
 #include "base/owner.hpp"
 #include "base/text.hpp"
+#include "read/recognise.hpp"
 
 namespace gh {
 namespace {
@@ -55,6 +58,25 @@ LedgerEntry entry_of(const std::string& line) {
   return entry;
 }
 
+// True for an empty file as well.
+bool ends_in_entry(const std::filesystem::path& ledger) {
+  constexpr std::streamoff most_bytes = 1 << 20;  // of a line
+  std::ifstream file(ledger, std::ios::binary | std::ios::ate);
+  const std::streamoff bytes = file.tellg();
+  if (bytes == 0) return true;
+  std::string end(static_cast<std::size_t>(std::clamp<std::streamoff>(bytes, 0, most_bytes)), 0);
+  file.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
+  if (!file.read(end.data(), static_cast<std::streamsize>(end.size())) || end.back() != '\n')
+    return false;
+  end.erase(end.find_last_not_of('\n') + 1);
+  try {
+    entry_of(end.substr(end.rfind('\n') + 1));
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* name_of(Outcome outcome) {
@@ -74,7 +96,22 @@ Outcome outcome_of(Ns after_ns, Ns most_ns) {
   return after_ns <= most_ns ? Outcome::held : Outcome::missed;
 }
 
+void check_ledger(const std::filesystem::path& ledger, const std::vector<std::string>& inputs) {
+  const auto refuse = [&](const char* what) {
+    throw Error(fmt::format("{}: {}, so nothing is appended; name another file with --ledger",
+                            printable(ledger.string()), what));
+  };
+  std::error_code ec;
+  for (const std::string& input : inputs)
+    if (std::filesystem::equivalent(ledger, input, ec)) refuse("is a file that is read");
+  const std::filesystem::path target = end_of_links(ledger, printable(ledger.string()));
+  if (!std::filesystem::is_regular_file(target, ec)) return;
+  if (is_recording(target)) refuse("is a recording, or belongs to one");
+  if (!ends_in_entry(target)) refuse("is no ledger, as its last line is no entry of one");
+}
+
 void append_to_ledger(const std::filesystem::path& ledger, const LedgerEntry& entry) {
+  check_ledger(ledger);
   const std::filesystem::path target = end_of_links(ledger, printable(ledger.string()));
   // One write of a whole line, so that several programs can append at once. O_NOFOLLOW: nobody has
   // put a link there meanwhile.

@@ -32,7 +32,10 @@ struct LedgerEntry {
 /// What became of a forecast.
 Outcome outcome_of(Ns after_ns, Ns most_ns);
 
-/// Appends a line. Throws Error if it cannot be written.
+/// Throws Error if the file is one of these inputs, or exists and does not end in an entry.
+void check_ledger(const std::filesystem::path& ledger, const std::vector<std::string>& inputs = {});
+
+/// Appends a line. Throws Error if it is no ledger, or cannot be written.
 void append_to_ledger(const std::filesystem::path& ledger, const LedgerEntry& entry);
 
 /// All entries. Throws Error with the line for one that cannot be read.

@@ -7,6 +7,7 @@ names PYTHONPATH cannot hold.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import sys
@@ -54,6 +55,16 @@ class Files(record_test.Case):
         self.assertIn("train.json", self.files())
         self.assertEqual(self.record("--force", "--once").status, 0)
         self.assert_left(*ALL)
+
+    def test_what_belongs_to_a_recording_takes_its_name(self):
+        for ending in ("json.gz", "measured.json"):
+            with self.subTest(ending):
+                (self.work / f"train.{ending}").write_text("mine")
+                self.assert_fails(self.record("--once", "--output=train"), "train: a recording of this name exists", f"train.{ending}")
+                self.assertEqual(self.record("--once").status, 0)
+                self.assert_left(f"train.{ending}", *(file.replace("train", "train-2") for file in ALL))
+                for file in self.files():
+                    (self.work / file).unlink()
 
     def test_what_the_program_writes_while_it_runs_stays(self):
         for name, status in (("train.sqlite", 2), ("train.measured.json", 2), ("train.json", 0), ("train.html", 0)):
@@ -121,6 +132,54 @@ class Links(record_test.Case):
             self.assertEqual(self.verify("ledger").status, 0)
         self.assertEqual(len([json.loads(line) for line in (self.work / "there").read_text().splitlines()]), 2)
         self.assertTrue((self.work / "ledger").is_symlink())
+
+
+class Ledgers(record_test.Case):
+    """What --ledger names: verify and try append to a ledger only."""
+
+    BEFORE, AFTER = "starved.sqlite", "fed.sqlite"
+
+    def verify(self, ledger, *options):
+        return self.run_it("verify", f"--ledger={ledger}", *options, self.BEFORE, self.AFTER)
+
+    def setUp(self):
+        super().setUp()
+        for report in (self.BEFORE, self.AFTER):
+            shutil.copyfile(fixtures / report, self.work / report)
+
+    def test_it_is_no_file_that_is_read(self):
+        (self.work / "empty.toml").touch()
+        os.symlink(self.AFTER, self.work / "link")
+        for file, options in ((self.BEFORE, []), (self.AFTER, []), ("link", []), ("empty.toml", ["--config=empty.toml"])):
+            with self.subTest(file):
+                content = (self.work / file).read_bytes()
+                ran = self.verify(file, *options)
+                self.assertEqual((ran.status, ran.out), (2, ""))
+                self.assertIn(f"{file}: is a file that is read, so nothing is appended; name another file with --ledger", ran.err)
+                self.assertEqual((self.work / file).read_bytes(), content)
+
+    def test_it_is_no_file_of_another_kind(self):
+        self.assertEqual(self.verify("ledger").status, 0)
+        entry = (self.work / "ledger").read_text()
+        recording, other = "is a recording, or belongs to one", "is no ledger, as its last line is no entry of one"
+        files = [("um.sqlite", (fixtures / "um.sqlite").read_bytes(), recording), ("run.measured.json", b'{"unit": "step", "measured_step_ns": 1}\n', other)]
+        files += [("notes", text.encode(), other) for text in ("notes\n", "{}\n", "\n", entry + "notes\n", entry + entry[:40], entry[:-1], entry + "\0" * 9)]
+        for file, content, why in files:
+            with self.subTest(file, content=content[-40:]):
+                (self.work / file).write_bytes(content)
+                ran = self.verify(file)
+                self.assertEqual((ran.status, ran.out), (2, ""))
+                self.assertRegex(ran.err, f"{file}: {why}, so nothing is appended")
+                self.assertEqual((self.work / file).read_bytes(), content)
+                ran = self.run_it("try", f"--ledger={file}", "--no-recording", "--fix=loader-workers", "--rounds=1", "--", *self.python(LOOP))
+                self.assertEqual((ran.status, self.starts()), (2, []), ran.err)
+                self.assertEqual((self.work / file).read_bytes(), content)
+
+    def test_it_grows(self):
+        (self.work / "ledger").touch()
+        for count in (1, 2, 3):
+            self.assertEqual(self.verify("ledger").status, 0)
+            self.assertEqual(len((self.work / "ledger").read_text().splitlines()), count)
 
 
 class Killed(record_test.Case):

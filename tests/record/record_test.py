@@ -845,11 +845,16 @@ class Ranks(Case):
         self.assertEqual((self.work / "mine.rank1.sqlite").read_bytes(), old)
         self.assertIn("--force", ran.err)
 
-    def test_with_force_old_ranks_do_not_mix_with_new_ones(self):
+    def test_with_force_only_the_ranks_that_are_recorded_are_replaced(self):
         self.ranks("--output=mine")
+        others = {name: (self.work / name).read_bytes() for name in ("mine.rank1.measured.json", "mine.rank1.sqlite")}
+        recorded = (self.work / "mine.rank0.sqlite").stat().st_mtime_ns
         ran = self.ranks("--output=mine", "--force", "--ranks=0")
         self.assertEqual(ran.status, 0, ran.err)
-        self.assertNotIn("mine.rank1.sqlite", self.files())
+        self.assertEqual({name: (self.work / name).read_bytes() for name in others}, others)
+        self.assertNotEqual((self.work / "mine.rank0.sqlite").stat().st_mtime_ns, recorded)
+        self.assertIn("note: mine.rank1.sqlite is of an earlier run, and no rank of this one", ran.err)
+        self.assertIn(self.text_of("mine.rank0.sqlite"), ran.out)
 
     def test_a_launcher_whose_program_cannot_be_told(self):
         ran = self.run_it("record", f"--nsys={NSYS}", "--", "srun", "--exclusive", "true", PATH=self.PATH)
