@@ -190,6 +190,10 @@ std::string response(const char* status, const char* type, std::size_t bytes) {
       status, type, bytes);
 }
 
+void send_text(int client, const char* status, std::string_view text) {
+  send_all(client, response(status, "text/plain", text.size()) + std::string(text));
+}
+
 // Whether a request names this machine, by whichever port it came here: a page elsewhere whose name
 // was made to lead here does not.
 bool asks_for_this_machine(const std::string& asked) {
@@ -218,15 +222,11 @@ void answer(int client, const std::string& path, const std::string& page) {
   setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const std::string head = request_head(client);
   if (head.empty()) return;
-  const auto send_text = [&](const char* status, std::string_view text) {
-    send_all(client, response(status, "text/plain", text.size()) + std::string(text));
-  };
   if (!asks_for_this_machine(head))
-    send_text("403 Forbidden", "Ask for 127.0.0.1 or localhost.\n");
-  else if (is_of_another_user(client))
-    send_text("403 Forbidden", "Only the user who started gh-advise serve is answered.\n");
+    send_text(client, "403 Forbidden", "Ask for 127.0.0.1 or localhost.\n");
   else if (!is_same(asked_path(head), path))
-    send_text("404 Not Found", "The page is at the address that gh-advise serve printed.\n");
+    send_text(client, "404 Not Found",
+              "The page is at the address that gh-advise serve printed.\n");
   else
     send_all(client, response("200 OK", "text/html", page.size()) +
                          (head.starts_with("HEAD ") ? "" : page));
@@ -241,6 +241,13 @@ void answer(int client, const std::string& path, const std::string& page) {
     if (descriptor < 0 || clients >= most_clients) {
       if (descriptor >= 0) close(descriptor);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
+    // Before anything is read, so that others cannot take all places and then say nothing.
+    if (is_of_another_user(descriptor)) {
+      send_text(descriptor, "403 Forbidden",
+                "Only the user who started gh-advise serve is answered.\n");
+      close(descriptor);
       continue;
     }
     ++clients;

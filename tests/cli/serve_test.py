@@ -77,6 +77,14 @@ class Serve(unittest.TestCase):
                         asked = subprocess.run(["/usr/bin/python3", "-c", ask_once, address, str(port), path], user=user, capture_output=True, text=True)
                         self.assertEqual(asked.stdout.strip(), status, asked.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can ask as another user")
+    def test_another_user_who_says_nothing_holds_no_place(self):
+        hold = "import socket, sys; held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(100)]; print(flush=True); sys.stdin.read()"
+        with serving("--page", str(self.page)) as (_, port, path):
+            with subprocess.Popen(["/usr/bin/python3", "-c", hold, str(port)], user=65534, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+                self.assertEqual(other.stdout.readline(), b"\n")
+                self.assertEqual(ask(port, path)[0], 200)
+
     def test_no_other_page_may_frame_it_and_no_link_tells_its_address(self):
         with serving("--page", str(self.page)) as (_, port, path):
             for asked in (path, "/"):
