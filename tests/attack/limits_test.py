@@ -169,6 +169,10 @@ class Limits(unittest.TestCase):
         self.assertEqual(left, "kernel " + " ".join(["[removed]"] * 2000))
         self.assertIn("environment variables      20000 removed", said)
 
+    def test_secrets_that_begin_like_the_text(self):
+        secrets = [f"sk-proj-{hashlib.sha256(str(i).encode()).hexdigest()[:32]}" for i in range(20_000)]
+        self.assertEqual(self.scrubbed([f"{i}_TOKEN={secret}" for i, secret in enumerate(secrets)], "sk-proj-" * 50_000)[0], "sk-proj-" * 50_000)
+
     def test_passwords_in_one_text(self):
         words = "".join(f"password=x{1000 + i}y{i % 7} " for i in range(8000))
         self.assertEqual(self.scrubbed([], words)[0], "password=[removed] " * 8000)

@@ -68,6 +68,10 @@ Proof::Proof(const SoughtList& sought, const Deadline& deadline)
     has_spaces_ = has_spaces_ || s.text.find(' ') != s.text.npos;
     if (s.reach == Reach::anywhere) add_lines(s);
   }
+  for (auto& [key, begun] : by_beginning_) {
+    std::sort(begun.begin(), begun.end(),
+              [](const Needle* a, const Needle* b) { return a->text < b->text; });
+  }
 }
 
 // A line break may itself be written as \n.
@@ -110,6 +114,32 @@ bool Proof::stands_by_itself(const Needle& needle, std::string_view text, std::s
          !(end < text.size() && goes_on(text[end - 1], text[end]));
 }
 
+// Those of sorted needles that are at this position. What the first and the last of them share,
+// all share, and the byte behind it tells which of them remain: thousands may begin alike.
+std::vector<const Proof::Needle*> Proof::needles_at(
+    std::string_view text, std::size_t at, const std::vector<const Needle*>& sorted) const {
+  std::vector<const Needle*> all;
+  auto first = sorted.begin(), last = sorted.end();
+  for (std::size_t size = 0; first != last;) {
+    const std::string_view low = (*first)->text, high = (*(last - 1))->text;
+    const std::size_t before = size;
+    while (size < low.size() && size < high.size() && low[size] == high[size]) ++size;
+    pace_.went(size - before + 1);
+    if (text.substr(at + before, size - before) != low.substr(before, size - before)) break;
+    for (; first != last && (*first)->text.size() == size; ++first) all.push_back(*first);
+    if (at + size == text.size()) break;
+    const auto next_of = [&](std::string_view of, std::size_t from) {
+      return static_cast<unsigned char>(of[from + size]);
+    };
+    const unsigned char next = next_of(text, at);
+    first = std::partition_point(
+        first, last, [&](const Needle* needle) { return next_of(needle->text, 0) < next; });
+    last = std::partition_point(
+        first, last, [&](const Needle* needle) { return next_of(needle->text, 0) == next; });
+  }
+  return all;
+}
+
 template <class Counts>
 const Sought* Proof::find(const std::string& text, Counts counts) const {
   pace_.went(text.size());
@@ -117,12 +147,8 @@ const Sought* Proof::find(const std::string& text, Counts counts) const {
   std::uint32_t key = key_at(text, 0);
   for (std::size_t at = 0;; ++at) {
     if (begun_[key]) {
-      const std::vector<const Needle*>& begun = by_beginning_.at(key);
-      pace_.went(begun.size());
-      for (const Needle* needle : begun) {
-        if (text.compare(at, needle->text.size(), needle->text) == 0 && counts(*needle, text, at)) {
-          return needle->sought;
-        }
+      for (const Needle* needle : needles_at(text, at, by_beginning_.at(key))) {
+        if (counts(*needle, text, at)) return needle->sought;
       }
     }
     if (at + beginning >= text.size()) return nullptr;

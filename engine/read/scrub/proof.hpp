@@ -55,6 +55,8 @@ class Proof {
   // A needle in a folded text for which counts(needle, the text, its position) holds.
   template <class Counts>
   const Sought* find(const std::string& text, Counts counts) const;
+  std::vector<const Needle*> needles_at(std::string_view text, std::size_t at,
+                                        const std::vector<const Needle*>& sorted) const;
   static bool counts_in_encodings(const Needle& needle, std::string_view text, std::size_t at);
   static bool stands_by_itself(const Needle& needle, std::string_view text, std::size_t at);
   const Sought* in_meanings(std::string text, Judge counts, int encodings) const;
