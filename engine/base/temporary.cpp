@@ -111,7 +111,7 @@ void wait_for_signal(sigset_t signals) {
   t.mutex.lock();
   if (t.end_others) t.end_others(signal, received.si_code == SI_KERNEL);
   end_children(t);  // before removing the paths, which they may be writing to
-  for (const fs::path& path : t.paths) remove_now(path);
+  t.remove_paths();
   die_of(signal, signals);
 }
 
@@ -128,7 +128,7 @@ fs::path made_folder(const fs::path& parent, const char* begin, const std::strin
     // Another program took it for a leftover before it was locked.
     if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
     if (lock >= 0) locks()[name] = lock;
-    t.paths.insert(name);
+    t.add(name);
     return name;
   }
 }
@@ -138,6 +138,15 @@ fs::path made_folder(const fs::path& parent, const char* begin, const std::strin
 Temporary& temporary() {
   static Temporary& never_destroyed = *new Temporary;
   return never_destroyed;
+}
+
+void Temporary::add(const fs::path& path) {
+  paths.insert(path);
+  if (tell) tell(path);
+}
+
+void Temporary::remove_paths() {
+  for (const fs::path& path : paths) remove_now(path);
 }
 
 fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/spans.hpp"
@@ -29,7 +30,7 @@ class WatchedProgram {
   std::optional<int> status();
   /// Whether one of its processes has this file open.
   bool has_open(const std::filesystem::path& file) const;
-  /// How many of its processes run, besides itself.
+  /// How many of its processes run, once it has ended.
   std::size_t others_running() const;
   /// Asks all its processes to end, and kills those that still run after this time.
   void end(std::chrono::milliseconds patience);
@@ -39,7 +40,8 @@ class WatchedProgram {
 
  private:
   void wait_for_status(std::chrono::milliseconds patience);
-  int child_ = 0;
+  void tell(std::string_view text) const;
+  int keeper_ = 0, connection_ = -1;
   std::optional<int> status_;
 };
 

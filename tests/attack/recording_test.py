@@ -152,6 +152,15 @@ class Killed(record_test.Case):
         ran.wait()
         until(lambda: not self.processes() and not os.listdir(self.folder / "tmp"), "the end of what was started")
 
+    def test_what_follows_the_programs_end_leaves_nothing_either(self):
+        ran = self.start("record", f"--nsys={NSYS}", "--once", "--", *self.python(LOOP), NSYS_FAILS="export-hangs")
+        until(lambda: (self.folder / "nsys.log").exists() and "export" in self.nsys_log(), "the export")
+        (folder,) = self.hidden()
+        self.assertTrue((self.work / folder / "report.nsys-rep").exists())
+        os.kill(ran.process.pid, signal.SIGKILL)
+        ran.wait()
+        until(lambda: not self.processes() and not self.files(), "the end of what was started")
+
     def test_a_recording_that_is_whole_stays(self):
         ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1)
         os.kill(ran.process.pid, signal.SIGKILL)
