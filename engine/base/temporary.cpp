@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/owner.hpp"
+#include "base/program.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -152,8 +153,8 @@ void Temporary::remove_paths() {
 fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
 
 void clean_up_when_interrupted() {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
+  ignore_signal(SIGPIPE);
+  ignore_signal(SIGXFSZ);
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -161,7 +162,7 @@ void clean_up_when_interrupted() {
     sigaction(signal, nullptr, &action);
     if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // keeps nohup working
   }
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  block_signals(signals);
   try {
     std::thread(wait_for_signal, signals).detach();
   } catch (const std::system_error&) {

@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -189,6 +190,24 @@ class Killed(record_test.Case):
         pathlib.Path(f"{self.ready}.on").touch()
         self.assertEqual(live.wait().status, 0, live.err)
         self.assertIn("wrote live.sqlite", live.err)
+
+    def watched(self, *words, **how):
+        """A start in which the program is watched and not recorded."""
+        return self.start("record", "--ranks=0", "--", *words, SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4, **how)
+
+    # Starts what follows with some signals ignored or blocked.
+    CHANGED = ("python3", "-c", "import os, signal, sys\nfor number in map(int, sys.argv[1].split()): signal.signal(number, signal.SIG_IGN)\n"
+               "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\nos.execvp(sys.argv[2], sys.argv[2:])")
+
+    def test_the_program_finds_signals_as_gh_advise_did(self):
+        for ignored in ("", "1 2 13 25", "10 14"):  # Python itself ignores 13 and 25, SIGPIPE and SIGXFSZ
+            with self.subTest(ignored):
+                before, words = (*self.CHANGED, ignored), ("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
+                plain = subprocess.run([*before, *words], capture_output=True, text=True, check=True).stdout
+                ran = self.watched(*words, before=before).wait()
+                own_of_libc = 3 << 31
+                found = [[int(line.split()[1], 16) & ~own_of_libc for line in text.splitlines()] for text in (plain, ran.out)]
+                self.assertEqual(*found)
 
     def test_the_programs_signals_and_status_are_its_own(self):
         for end, status in (("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", 139), ("os.kill(os.getppid(), 0); sys.exit(5)", 5)):
