@@ -36,6 +36,9 @@ constexpr milliseconds poll{20}, look_interval{50}, own_patience{5'000};
 // After a signal to this program: longer than schedulers wait before they kill.
 constexpr milliseconds interrupted_patience{120'000};
 constexpr int could_not_start = 127;  // as of a shell
+// Signals that are sent to all of a job, as a warning or to ask for something: they are for the
+// program, which knows what to do then.
+constexpr int for_the_program[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGQUIT};
 
 // The parent of a process, and whether it still runs, from /proc/PID/stat: "PID (NAME) STATE PARENT
 // ..." where NAME may contain anything.
@@ -250,6 +253,14 @@ pid_t start_kept(const ProgramStart& start, int& connection) {
 }
 
 }  // namespace
+
+WatchedProgram::Signals::Signals() {
+  for (const int signal : for_the_program) ignore_signal(signal);
+}
+
+WatchedProgram::Signals::~Signals() {
+  for (const int signal : for_the_program) stop_ignoring(signal);
+}
 
 WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment) {

@@ -195,6 +195,16 @@ class Killed(record_test.Case):
         """A start in which the program is watched and not recorded."""
         return self.start("record", "--ranks=0", "--", *words, SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4, **how)
 
+    def test_signals_to_all_are_for_the_program(self):
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGQUIT):
+            with self.subTest(number):
+                handles = "def handle(number, frame): sys.exit(number)\nassert signal.signal(N, handle) == signal.SIG_DFL\nready()\ntime.sleep(1000)"
+                ran = self.watched(*self.python(record_test.BEGIN + handles.replace("N", str(int(number)))))
+                until(self.ready.exists, "the program's start")
+                self.ready.unlink()
+                os.killpg(ran.process.pid, number)
+                self.assertEqual(ran.wait().status, number, ran.err)
+
     # Starts what follows with some signals ignored or blocked.
     CHANGED = ("python3", "-c", "import os, signal, sys\nfor number in map(int, sys.argv[1].split()): signal.signal(number, signal.SIG_IGN)\n"
                "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\nos.execvp(sys.argv[2], sys.argv[2:])")
