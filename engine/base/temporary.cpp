@@ -155,6 +155,7 @@ fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
 void clean_up_when_interrupted() {
   ignore_signal(SIGPIPE);
   ignore_signal(SIGXFSZ);
+  ::signal(SIGCHLD, SIG_DFL);  // whoever ignores it is not told how programs end
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

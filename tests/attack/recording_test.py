@@ -219,6 +219,11 @@ class Killed(record_test.Case):
                 found = [[int(line.split()[1], 16) & ~own_of_libc for line in text.splitlines()] for text in (plain, ran.out)]
                 self.assertEqual(*found)
 
+    def test_a_parent_that_ignores_the_end_of_children(self):
+        ran = self.record("--once", before=(*self.CHANGED, str(int(signal.SIGCHLD))))
+        self.assertEqual(ran.status, 0, ran.err)
+        self.assert_left(*ALL)
+
     def test_the_programs_signals_and_status_are_its_own(self):
         for end, status in (("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", 139), ("os.kill(os.getppid(), 0); sys.exit(5)", 5)):
             with self.subTest(end):
