@@ -43,19 +43,16 @@ std::map<fs::path, int>& locks() {
   return never_destroyed;
 }
 
-// Locks a folder of this user's until the descriptor is closed. -1 with errno set if that cannot
-// be: EWOULDBLOCK if another program has locked it, ENOENT if it is gone, others for file systems
-// without locks.
+// Locks a folder of this user's until the descriptor is closed. -1 if that cannot be: another
+// program has locked it, it is gone, or the file system has no locks.
 int locked(const fs::path& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status {};
   if (file < 0) return -1;
-  int error = flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &status) == 0 ? 0 : errno;
-  if (error == 0 && status.st_nlink == 0) error = ENOENT;
-  if (error == 0 && status.st_uid != geteuid()) error = EPERM;
-  if (error == 0) return file;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &status) == 0 && status.st_nlink > 0 &&
+      status.st_uid == geteuid())
+    return file;
   close(file);
-  errno = error;
   return -1;
 }
 
@@ -64,6 +61,17 @@ void remove_now(const fs::path& path) {
   fs::remove_all(path, ignored);
   fs::remove(journal_of(path), ignored);
   if (const auto lock = locks().extract(path)) close(lock.mapped());
+}
+
+// The mode of our folders, which nobody gives one of their own: sticky, although only its owner may
+// enter. They get it once they are locked, so that nobody else locks them before.
+constexpr mode_t marked = S_IRWXU | S_ISVTX;
+
+bool is_marked(const fs::path& folder) {
+  struct stat status {};
+  constexpr mode_t from_above = S_ISGID;
+  return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         (status.st_mode & 07777 & ~from_above) == marked;
 }
 
 constexpr std::string_view any_name = "XXXXXX";  // that mkdtemp replaces
@@ -86,7 +94,7 @@ void remove_leftovers(const fs::path& parent, const std::string& begin) {
        at.increment(ec)) {
     const std::string name = at->path().filename();
     if (name.size() != begin.size() + any_name.size() || !name.starts_with(begin)) continue;
-    const int lock = locked(at->path());
+    const int lock = is_marked(at->path()) ? locked(at->path()) : -1;
     if (lock < 0) continue;
     std::error_code ignored;
     fs::remove_all(at->path(), ignored);
@@ -122,16 +130,14 @@ fs::path made_folder(const fs::path& parent, const char* begin, const std::strin
   Temporary& t = temporary();
   const std::lock_guard guard(t.mutex);
   remove_leftovers(parent, names);
-  for (;;) {
-    std::string name = (parent / names).string() + std::string(any_name);
-    if (!mkdtemp(name.data())) throw Error(refusal);
-    const int lock = locked(name);
-    // Another program took it for a leftover before it was locked.
-    if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
-    if (lock >= 0) locks()[name] = lock;
-    t.add(name);
-    return name;
+  std::string name = (parent / names).string() + std::string(any_name);
+  if (!mkdtemp(name.data())) throw Error(refusal);
+  if (const int lock = locked(name); lock >= 0) {
+    locks()[name] = lock;
+    fchmod(lock, marked);
   }
+  t.add(name);
+  return name;
 }
 
 }  // namespace

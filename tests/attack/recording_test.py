@@ -163,7 +163,7 @@ class Killed(record_test.Case):
         until(lambda: not self.processes() and not self.files(), "the end of what was started")
 
     def test_a_recording_that_is_whole_stays(self):
-        ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1)
+        ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1, OWN_CLOCK=1)
         os.kill(ran.process.pid, signal.SIGKILL)
         ran.wait()
         until(lambda: not self.processes() and not self.hidden(), "the end of what was started")
@@ -180,13 +180,16 @@ class Killed(record_test.Case):
         (used,) = self.hidden()
         self.assertNotEqual(used, left)
         (self.work / "of another user").mkdir()
-        others = self.work / (used[:-6] + "others")
+        own, others = (self.work / (used[:-6] + name) for name in ("my-own", "others"))
+        own.mkdir(mode=0o700)
         others.mkdir()
         if not os.geteuid():
             os.chown(others, 65534, 65534)
+            os.chmod(others, (self.work / used).stat().st_mode & 0o7777)
         self.assertEqual(self.record("--once", "--output=other").status, 0)
-        self.assertEqual(others.exists(), not os.geteuid())
+        self.assertTrue(own.exists() and others.exists())
         self.assertIn(used, self.hidden())
+        self.assertNotIn(left, self.hidden())
         pathlib.Path(f"{self.ready}.on").touch()
         self.assertEqual(live.wait().status, 0, live.err)
         self.assertIn("wrote live.sqlite", live.err)
