@@ -2,7 +2,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -110,7 +109,7 @@ int port_of(int descriptor) {
 // port.
 std::string secret_path() {
   std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+  if (getentropy(bytes.data(), bytes.size()) != 0)
     throw Error("there are no random numbers, so the page would have no secret address");
   std::string path = "/";
   for (const unsigned char byte : bytes) path += fmt::format("{:02x}", byte);

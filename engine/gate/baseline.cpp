@@ -113,6 +113,8 @@ constexpr auto capture_fields = [](auto& json, auto& capture) {
   json("facts", capture.facts, fact_fields);
   // Older baselines have none.
   if (json.has("waits")) json("waits", capture.waits, path_use_fields);
+  if (json.has("slowest_gpu_ns", !capture.slowest_gpu_ns.empty()))
+    json("slowest_gpu_ns", capture.slowest_gpu_ns);
   json("kernels", capture.kernels, kernel_fields);
   json("findings", capture.findings, kept_finding_fields);
   json("rules", capture.rules, outcome_fields);
@@ -121,9 +123,11 @@ constexpr auto capture_fields = [](auto& json, auto& capture) {
 
 // Comparisons rely on this.
 void check(const Capture& capture) {
-  if (capture.step_ns.size() > most_steps) throw Error("it has too many steps");
-  if (std::any_of(capture.step_ns.begin(), capture.step_ns.end(), [](Ns ns) { return ns < 1; }))
-    throw Error("a step takes no time");
+  for (const std::vector<Ns>& steps : {capture.step_ns, capture.slowest_gpu_ns}) {
+    if (steps.size() > most_steps) throw Error("it has too many steps");
+    if (std::any_of(steps.begin(), steps.end(), [](Ns ns) { return ns < 1; }))
+      throw Error("a step takes no time");
+  }
   for (const auto& [cause, ns] : capture.cause_ns)
     if (ns.size() != capture.step_ns.size())
       throw Error(fmt::format("'{}' of the account is not as long as the steps", cause));

@@ -11,6 +11,7 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/tables/tables.hpp"
+#include "gate/statistics.hpp"
 #include "rules/standing.hpp"
 
 namespace gh {
@@ -159,8 +160,11 @@ void add_steps(const Analysis& a, Capture& c) {
       }
     return sum / devices;
   };
-  std::vector<std::vector<Ns>> by_cause(a.account.causes.size());
+  std::vector<std::vector<Ns>> by_cause(a.account.causes.size()), by_device(a.devices.size());
   for (const std::size_t s : kept_of(most, std::min(most, most_steps))) {
+    for (std::size_t d = 0; d < a.devices.size(); ++d)
+      if (s < a.devices[d].steps.size())
+        by_device[d].push_back(a.devices[d].steps[s].span.length());
     c.step_ns.push_back(
         mean(s, [&](std::size_t d) { return a.devices[d].steps[s].span.length(); }));
     for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
@@ -168,6 +172,11 @@ void add_steps(const Analysis& a, Capture& c) {
           mean(s, [&](std::size_t d) { return a.account.devices[d].step_ns[s][cause]; }));
     }
   }
+  if (by_device.size() > 1)
+    c.slowest_gpu_ns =
+        *std::max_element(by_device.begin(), by_device.end(), [](const auto& x, const auto& y) {
+          return median_of({x.begin(), x.end()}) < median_of({y.begin(), y.end()});
+        });
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
     const std::string& name = a.account.causes[cause];
     if (a.account.total_ns(name) > 0) c.cause_ns[name] = std::move(by_cause[cause]);

@@ -77,6 +77,9 @@ struct Capture {
   /// The mean over devices, which wait for each other; of more than `most_steps`, some from all
   /// along.
   std::vector<Ns> step_ns;
+  /// The same steps on the GPU that takes longest, by its median. Empty of one GPU, and in
+  /// baselines that were taken before it was kept.
+  std::vector<Ns> slowest_gpu_ns;
   /// By cause of the account, parallel to step_ns; causes that took nothing are left out.
   std::map<std::string, std::vector<Ns>> cause_ns;
   /// What takes most first, at most `most_path_items`, and the rest. Empty where nothing was

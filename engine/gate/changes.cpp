@@ -30,6 +30,14 @@ Measurements measured(const std::vector<Capture>& captures, Value value_of, Step
 
 std::vector<double> whole_steps(const Capture& c) { return doubles(c.step_ns); }
 
+// Of the median step.
+template <class Steps>
+Difference median_difference(const Sides& sides, Steps steps, double least_effect) {
+  const auto median = [&](const Capture& c) { return median_of(steps(c)); };
+  return difference_of(measured(sides.before, median, steps), measured(sides.after, median, steps),
+                       {.least_effect = least_effect}, sides.settings);
+}
+
 // Of what steps take on the mean.
 template <class Steps>
 Difference mean_difference(const Sides& sides, Steps steps, Yardstick yardstick) {
@@ -150,10 +158,15 @@ bool is_shown_elsewhere(const std::string& fact) {
 }  // namespace
 
 Difference step_difference(const Sides& sides, double least_effect) {
-  const auto median = [](const Capture& c) { return median_of(whole_steps(c)); };
-  return difference_of(measured(sides.before, median, whole_steps),
-                       measured(sides.after, median, whole_steps), {.least_effect = least_effect},
-                       sides.settings);
+  return median_difference(sides, whole_steps, least_effect);
+}
+
+std::optional<Difference> slowest_gpu_difference(const Sides& sides) {
+  for (const auto* side : {&sides.before, &sides.after})
+    for (const Capture& c : *side)
+      if (c.slowest_gpu_ns.empty()) return std::nullopt;
+  return median_difference(
+      sides, [](const Capture& c) { return doubles(c.slowest_gpu_ns); }, sides.settings.min_effect);
 }
 
 Difference mean_step_difference(const Sides& sides, double least_effect) {

@@ -43,6 +43,9 @@ void check_trust(Comparison& comparison, const Sides& sides, const Meant& meant)
 Difference step_difference(const Sides& sides, double least_effect);
 /// Of the mean step, which a few slow ones move and the median does not show.
 Difference mean_step_difference(const Sides& sides, double least_effect);
+/// Of the median step on the slowest GPU, where both sides have several: one that becomes slower
+/// hardly moves the mean of eight. Nothing where a side does not have it.
+std::optional<Difference> slowest_gpu_difference(const Sides& sides);
 std::vector<CauseChange> account_changes(const Sides& sides, const Difference& step);
 /// None if a capture does not have what its steps wait for.
 std::vector<WaitChange> wait_changes(const Sides& sides, const Difference& step);

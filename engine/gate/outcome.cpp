@@ -61,6 +61,21 @@ std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend
       duration(c.step.after), c.unit.many);
 }
 
+// Why the slowest GPU cannot pass, or "": of GPUs that do not wait for each other it decides how
+// long a run takes, and the mean over all hides it.
+std::string untold_slowest_gpu(const Comparison& c, const Sides& sides, const StepTrend& trend) {
+  const auto slowest = slowest_gpu_difference(sides);
+  if (!c.incomparable.empty() || !slowest || !slowest->real) return "";
+  const double elsewhere =
+      std::max(c.step.real ? c.step.effect : 0, relative_change(trend.accepted_ns, c.step.before));
+  if (slowest->effect - elsewhere <= sides.settings.min_effect) return "";
+  return fmt::format(
+      "on the slowest GPU the {0} takes {1} instead of {2} ({3}), on the mean of all {4}; compare "
+      "that GPU alone, with --device",
+      c.unit.noun, duration(slowest->after), duration(slowest->before),
+      change_text(slowest->effect), duration(c.step.after));
+}
+
 std::string untold_text(const FindingChange& f) {
   if (f.change == FindingState::worse) {
     return fmt::format("{} got worse, and {}", f.finding.rule, f.why);
@@ -100,6 +115,9 @@ std::vector<std::string> what_cannot_be_told(const Comparison& c, const Sides& s
   }
   add_blind_rules(sides, untold);
   if (std::string why = untold_mean(c, sides, trend); !why.empty()) {
+    untold.push_back(std::move(why));
+  }
+  if (std::string why = untold_slowest_gpu(c, sides, trend); !why.empty()) {
     untold.push_back(std::move(why));
   }
   for (const FindingChange& f : c.findings) {

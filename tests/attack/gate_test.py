@@ -46,15 +46,16 @@ def trace(path, lengths_us, seed):
     return path
 
 
-def moved(report, path, when):
-    """A copy of an export in which each moment is another."""
+def moved(report, path, when, process=None):
+    """A copy of an export in which each moment is another; with `process`, each moment of that one."""
     shutil.copy(report, path)
     with sqlite3.connect(path) as export:
         export.create_function("moved", 1, lambda at: None if at is None else when(at))
         for (table,) in export.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'ANALYSIS_DETAILS'").fetchall():
             columns = {column[1] for column in export.execute(f'PRAGMA table_info("{table}")')}
+            where = next((f"WHERE {column} >> 24 = {process}" for column in columns & {"globalTid", "globalPid"}), "") if process else ""
             for column in columns & {"start", "end"} if "start" in columns else ():
-                export.execute(f'UPDATE "{table}" SET "{column}" = moved("{column}")')
+                export.execute(f'UPDATE "{table}" SET "{column}" = moved("{column}") {where}')
     return path
 
 
@@ -147,6 +148,18 @@ class Merge(Scratch):
         thread = next(thread for *_, thread in steps)
         renamed(slow, f"globalTid = {thread} AND CAST(substr(text, 6) AS INTEGER) >= {last - 1}")
         self.assertNotEqual(self.gate(slow).returncode, 0)
+
+    def test_one_gpu_that_becomes_slow(self):
+        # Two that wait for each other in the recording, and then no more: the mean grows by less than counts.
+        report = fixtures / "ddp.sqlite"
+        self.baseline(report)
+        process = steps_of(report)[0][3] >> 24
+        slow = moved(moved(report, self.folder / "copy.sqlite", lambda at: int(at * 1.001)), self.folder / "slow.sqlite", lambda at: int(at * 1.05), process)
+        done = self.gate(slow)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertRegex(done.stdout, "on the slowest\\s+GPU")
+        self.baseline(slow)
+        self.assertEqual(self.gate(moved(slow, self.folder / "same.sqlite", lambda at: int(at * 1.001))).returncode, 0)
 
     def test_a_long_start(self):
         self.baseline(trace(self.folder / "base.json", [1000] * 40, 1))

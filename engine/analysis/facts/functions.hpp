@@ -52,6 +52,8 @@ FactValue steps_source(const Analysis&, const Device&);
 FactValue steps_told_by(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
 FactValue steps_left_out(const Analysis&);
+FactValue steps_work_before(const Analysis&);
+FactValue steps_work_outside(const Analysis&);
 FactValue steps_before_ns(const Analysis&);
 FactValue step_measured_ns(const Analysis&);
 FactValue step_median_ns(const Analysis&);
