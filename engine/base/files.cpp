@@ -58,7 +58,7 @@ void NewFile::open_beside(const fs::path& target) {
     descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST) fail(errno);
   }
-  t.paths.insert(path_);
+  t.add(path_);
   if (replaces) fchmod(descriptor_, old.st_mode & 07777);
 }
 

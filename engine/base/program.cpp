@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
 #include <string_view>
 
 #include "base/temporary.hpp"
@@ -35,19 +36,43 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return all;
 }
 
-// What clean_up_when_interrupted has changed. In a group of its own a program is out of reach of
-// the terminal, and whoever started this one with signals ignored, such as nohup, meant those.
+// What this program ignores, and whoever started it did not.
+std::set<int>& ignored() {
+  static std::set<int> signals;
+  return signals;
+}
+
+// What whoever started this program had blocked.
+sigset_t& found_blocked() {
+  static sigset_t signals{};
+  return signals;
+}
+
+// In a group of its own a program is out of reach of the terminal: it ends if this one ends it.
 void reset_signals(posix_spawnattr_t& attributes, ProcessGroup group) {
   sigset_t signals;
   sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&signals, signal);
-  if (group != ProcessGroup::this_one)
+  const bool alone = group != ProcessGroup::this_one;
+  posix_spawnattr_setsigmask(&attributes, alone ? &signals : &found_blocked());
+  for (const int signal : ignored()) sigaddset(&signals, signal);
+  if (alone)
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   posix_spawnattr_setsigdefault(&attributes, &signals);
 }
 
 }  // namespace
+
+void ignore_signal(int signal) {
+  if (::signal(signal, SIG_IGN) != SIG_IGN) ignored().insert(signal);
+}
+
+void stop_ignoring(int signal) {
+  if (ignored().erase(signal) == 1) ::signal(signal, SIG_DFL);
+}
+
+void block_signals(const sigset_t& signals) {
+  pthread_sigmask(SIG_BLOCK, &signals, &found_blocked());
+}
 
 int start_program(const ProgramStart& start, pid_t& child) {
   const std::vector<std::string> environment = environment_with(start.variables);

@@ -1,5 +1,6 @@
 // Running other programs.
 #pragma once
+#include <signal.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -22,6 +23,13 @@ struct ProgramStart {
   int out = -1, err = -1;
   std::map<std::string, std::string> variables = {};  ///< that its environment has besides
 };
+
+/// Change what signals do to this program, but not to those that it starts in its own group: these
+/// find what it found. Whoever started it with signals ignored or blocked, as nohup does, meant
+/// them.
+void ignore_signal(int signal);
+void stop_ignoring(int signal);
+void block_signals(const sigset_t& signals);  ///< in this thread and those that it starts; once
 
 /// Starts it. Returns 0, or the error for which it cannot start. Hold the mutex of `temporary()`,
 /// and note there what a signal has to end.

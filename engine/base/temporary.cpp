@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/owner.hpp"
+#include "base/program.hpp"
 #include "base/text.hpp"
 
 namespace gh {
@@ -42,19 +43,16 @@ std::map<fs::path, int>& locks() {
   return never_destroyed;
 }
 
-// Locks a folder of this user's until the descriptor is closed. -1 with errno set if that cannot
-// be: EWOULDBLOCK if another program has locked it, ENOENT if it is gone, others for file systems
-// without locks.
+// Locks a folder of this user's until the descriptor is closed. -1 if that cannot be: another
+// program has locked it, it is gone, or the file system has no locks.
 int locked(const fs::path& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status {};
   if (file < 0) return -1;
-  int error = flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &status) == 0 ? 0 : errno;
-  if (error == 0 && status.st_nlink == 0) error = ENOENT;
-  if (error == 0 && status.st_uid != geteuid()) error = EPERM;
-  if (error == 0) return file;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &status) == 0 && status.st_nlink > 0 &&
+      status.st_uid == geteuid())
+    return file;
   close(file);
-  errno = error;
   return -1;
 }
 
@@ -63,6 +61,17 @@ void remove_now(const fs::path& path) {
   fs::remove_all(path, ignored);
   fs::remove(journal_of(path), ignored);
   if (const auto lock = locks().extract(path)) close(lock.mapped());
+}
+
+// The mode of our folders, which nobody gives one of their own: sticky, although only its owner may
+// enter. They get it once they are locked, so that nobody else locks them before.
+constexpr mode_t marked = S_IRWXU | S_ISVTX;
+
+bool is_marked(const fs::path& folder) {
+  struct stat status {};
+  constexpr mode_t from_above = S_ISGID;
+  return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         (status.st_mode & 07777 & ~from_above) == marked;
 }
 
 constexpr std::string_view any_name = "XXXXXX";  // that mkdtemp replaces
@@ -85,7 +94,7 @@ void remove_leftovers(const fs::path& parent, const std::string& begin) {
        at.increment(ec)) {
     const std::string name = at->path().filename();
     if (name.size() != begin.size() + any_name.size() || !name.starts_with(begin)) continue;
-    const int lock = locked(at->path());
+    const int lock = is_marked(at->path()) ? locked(at->path()) : -1;
     if (lock < 0) continue;
     std::error_code ignored;
     fs::remove_all(at->path(), ignored);
@@ -111,7 +120,7 @@ void wait_for_signal(sigset_t signals) {
   t.mutex.lock();
   if (t.end_others) t.end_others(signal, received.si_code == SI_KERNEL);
   end_children(t);  // before removing the paths, which they may be writing to
-  for (const fs::path& path : t.paths) remove_now(path);
+  t.remove_paths();
   die_of(signal, signals);
 }
 
@@ -121,16 +130,14 @@ fs::path made_folder(const fs::path& parent, const char* begin, const std::strin
   Temporary& t = temporary();
   const std::lock_guard guard(t.mutex);
   remove_leftovers(parent, names);
-  for (;;) {
-    std::string name = (parent / names).string() + std::string(any_name);
-    if (!mkdtemp(name.data())) throw Error(refusal);
-    const int lock = locked(name);
-    // Another program took it for a leftover before it was locked.
-    if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
-    if (lock >= 0) locks()[name] = lock;
-    t.paths.insert(name);
-    return name;
+  std::string name = (parent / names).string() + std::string(any_name);
+  if (!mkdtemp(name.data())) throw Error(refusal);
+  if (const int lock = locked(name); lock >= 0) {
+    locks()[name] = lock;
+    fchmod(lock, marked);
   }
+  t.add(name);
+  return name;
 }
 
 }  // namespace
@@ -140,11 +147,21 @@ Temporary& temporary() {
   return never_destroyed;
 }
 
+void Temporary::add(const fs::path& path) {
+  paths.insert(path);
+  if (tell) tell(path);
+}
+
+void Temporary::remove_paths() {
+  for (const fs::path& path : paths) remove_now(path);
+}
+
 fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
 
 void clean_up_when_interrupted() {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
+  ignore_signal(SIGPIPE);
+  ignore_signal(SIGXFSZ);
+  ::signal(SIGCHLD, SIG_DFL);  // whoever ignores it is not told how programs end
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -152,7 +169,7 @@ void clean_up_when_interrupted() {
     sigaction(signal, nullptr, &action);
     if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);  // keeps nohup working
   }
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  block_signals(signals);
   try {
     std::thread(wait_for_signal, signals).detach();
   } catch (const std::system_error&) {

@@ -19,9 +19,14 @@ void clean_up_when_interrupted();
 struct Temporary {
   std::mutex mutex;
   std::set<std::filesystem::path> paths;
+  /// Tells of a new path whoever removes it if this program is killed.
+  std::function<void(const std::filesystem::path&)> tell;
   std::set<int> children;  ///< leaders of process groups
   /// Ends other processes that were started. `by_terminal`: they got the signal too.
   std::function<void(int signal, bool by_terminal)> end_others;
+
+  void add(const std::filesystem::path& path);  ///< to `paths`
+  void remove_paths();                          ///< when the program ends
 };
 Temporary& temporary();
 

@@ -87,7 +87,7 @@ bool NewOutput::reserve(const fs::path& name) {
       return errno != EEXIST && !is_taken(name);  // what cannot be written is told later
     close(made);
     reserved_ = fs::absolute(file);
-    t.paths.insert(reserved_);
+    t.add(reserved_);
   }
   if (!is_taken(name)) return true;
   remove_temporary(reserved_);

@@ -80,7 +80,7 @@ SubmissionLock::SubmissionLock(const fs::path& work) : path_(work / "submitting"
                             std::generic_category().message(error)));
   }
   close(descriptor);
-  t.paths.insert(path_);
+  t.add(path_);
 }
 
 SubmissionLock::~SubmissionLock() { remove_temporary(path_); }

@@ -266,6 +266,10 @@ class Recorder {
         refuse_the_programs_own(rep());
         fs::rename(report_.string() + ".nsys-rep", rep());
       }
+      // They hold the program's environment, for no longer than they must.
+      std::error_code ec;
+      for (const char* ending : {".nsys-rep", ".qdstrm", ".sqlite"})
+        fs::remove(report_.string() + ending, ec);
     } else {
       scrub(folder_.path / "report.json", target_);
     }

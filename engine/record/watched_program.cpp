@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +36,9 @@ constexpr milliseconds poll{20}, look_interval{50}, own_patience{5'000};
 // After a signal to this program: longer than schedulers wait before they kill.
 constexpr milliseconds interrupted_patience{120'000};
 constexpr int could_not_start = 127;  // as of a shell
+// Signals that are sent to all of a job, as a warning or to ask for something: they are for the
+// program, which knows what to do then.
+constexpr int for_the_program[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGQUIT};
 
 // The parent of a process, and whether it still runs, from /proc/PID/stat: "PID (NAME) STATE PARENT
 // ..." where NAME may contain anything.
@@ -40,8 +46,8 @@ struct Process {
   pid_t parent = 0;
   bool runs = false, stopped = false;
 };
-Process process_of(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/stat");
+Process process_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
   std::getline(file, text);
   const std::size_t name_end = text.rfind(')');
@@ -51,25 +57,45 @@ Process process_of(const std::string& pid) {
           state == 'T'};
 }
 
+// All of this machine, or of this container.
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> all;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator("/proc", ec))
+    if (const auto pid = number_in<pid_t>(entry.path().filename().native())) all.push_back(*pid);
+  return all;
+}
+
+// What a process has open, as far as that can be told.
+std::set<fs::path> open_files(pid_t pid) {
+  std::set<fs::path> files;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ec))
+    if (const fs::path file = fs::read_symlink(entry.path(), ec); !ec) files.insert(file);
+  return files;
+}
+
 // Processes that were started before the program: by the script whose place this process took.
 std::set<pid_t>& others() {
   static std::set<pid_t> pids;
   return pids;
 }
 
-// All running processes that this one started, and that those started, but for `others`. Whatever
-// loses its parent becomes a child of this one (PR_SET_CHILD_SUBREAPER).
+// The processes that run `keep`: they stay until this one needs them no more.
+std::set<pid_t>& keepers() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+// All running processes that this one started, and that those started, but for `others` and
+// `keepers`. Whatever loses its parent becomes a child of this one (PR_SET_CHILD_SUBREAPER).
 std::vector<pid_t> running_descendants() {
   std::multimap<pid_t, pid_t> children;
   std::set<pid_t> running;
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator("/proc", ec)) {
-    const std::string name = entry.path().filename();
-    const auto pid = number_in<pid_t>(name);
-    if (!pid) continue;
-    const Process process = process_of(name);
-    children.emplace(process.parent, *pid);
-    if (process.runs) running.insert(*pid);
+  for (const pid_t pid : all_processes()) {
+    const Process process = process_of(pid);
+    children.emplace(process.parent, pid);
+    if (process.runs) running.insert(pid);
   }
   std::vector<pid_t> found, open = {getpid()};
   while (!open.empty()) {
@@ -78,7 +104,8 @@ std::vector<pid_t> running_descendants() {
     for (auto it = from; it != to; ++it) {
       if (others().contains(it->second)) continue;
       open.push_back(it->second);
-      if (running.contains(it->second)) found.push_back(it->second);
+      if (running.contains(it->second) && !keepers().contains(it->second))
+        found.push_back(it->second);
     }
   }
   return found;
@@ -96,7 +123,7 @@ bool is_this_program(pid_t pid) {
   return !program.empty() && program == program_of(getpid());
 }
 
-bool is_stopped(pid_t pid) { return process_of(std::to_string(pid)).stopped; }
+bool is_stopped(pid_t pid) { return process_of(pid).stopped; }
 
 // Whether a second signal has come, while the first one is worked on.
 bool interrupted_again() {
@@ -140,65 +167,100 @@ void end_descendants(const Ending& ending) {
   }
 }
 
-// When a signal ends this program. The terminal sends its signals to all; a second one would break
-// off what a program does then, such as to save a checkpoint.
-void end_with_this_program(int signal, bool by_terminal) {
-  end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
-}
-
-// What this program would remove at its end, apart from files that have become whole meanwhile.
-void remove_what_is_left() {
-  for (const fs::path& path : temporary().paths) {
-    std::error_code ec;
-    if (fs::is_directory(path, ec) || fs::is_empty(path, ec)) fs::remove_all(path, ec);
+// Kills what has a file open in one of these folders: what this program started itself, such as an
+// export, is no child of `keep`.
+void kill_users(const std::set<fs::path>& folders) {
+  std::set<fs::path> real;
+  std::error_code ec;
+  for (const fs::path& folder : folders)
+    if (const fs::path found = fs::canonical(folder, ec); !ec) real.insert(found);
+  const auto uses_them = [&](pid_t pid) {
+    const std::set<fs::path> files = open_files(pid);
+    return !is_this_program(pid) && std::any_of(files.begin(), files.end(), [&](auto& file) {
+      return real.contains(file.parent_path());
+    });
+  };
+  const auto last = std::chrono::steady_clock::now() + own_patience;
+  for (bool found = true; found && std::chrono::steady_clock::now() < last;) {
+    found = false;
+    for (const pid_t pid : all_processes())
+      if (uses_them(pid) && kill(pid, SIGKILL) == 0) found = true;
+    if (found) std::this_thread::sleep_for(poll);
   }
 }
 
+// What this program tells `keep`: paths, and that it is needed no more.
+constexpr std::string_view end_now("\0", 1);
+
 // The process between this program and the one that it starts. SIGKILL gives this program no time
-// to end what it started and to remove its folder; then this process does. It gets all that loses
-// its parent below it, ignores signals, which are for the program, and ends as that does.
-[[noreturn]] void keep(const ProgramStart& start, pid_t recorder, int told) {
+// to end what it started and to remove its files; then this process does. It gets all that loses
+// its parent below it, ignores signals, which are for the program, and tells the status with which
+// that ends. It stays while files may be left.
+[[noreturn]] void keep(const ProgramStart& start, int recorder) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t signals;
   sigfillset(&signals);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  sigdelset(&signals, SIGCHLD);
+  signal(SIGCHLD, [](int) {});  // it breaks off ppoll
   pid_t program = 0;
   const int error = start_program(start, program);
-  if (write(told, &error, sizeof error) < 0 || error != 0) _exit(could_not_start);
-  close(told);
-  while (getppid() == recorder) {
+  send(recorder, &error, sizeof error, 0);
+  if (error != 0) _exit(could_not_start);
+  std::set<fs::path>& paths = temporary().paths;
+  for (;;) {
+    pollfd heard{recorder, POLLIN, 0};
+    const bool is_told = ppoll(&heard, 1, nullptr, &signals) > 0;
     int status = 0;
     for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
-      if (ended == program) _exit(exit_status(status));
-    siginfo_t ignored;
-    sigwaitinfo(&signals, &ignored);
+      if (ended == program) send(recorder, &status, sizeof status, 0);
+    if (!is_told) continue;
+    char told[PATH_MAX];
+    const ssize_t bytes = recv(recorder, told, sizeof told, 0);
+    if (bytes <= 0) break;  // it has ended
+    const std::string_view text(told, static_cast<std::size_t>(bytes));
+    if (text == end_now) _exit(0);
+    paths.insert(text);
   }
   end_descendants({SIGTERM, end_patience, "", false});
-  remove_what_is_left();
-  _exit(128 + SIGKILL);
+  kill_users(paths);
+  temporary().remove_paths();
+  _exit(0);
 }
 
-// Starts `keep` with a program. Returns its process, or -1 with errno set.
-pid_t start_kept(const ProgramStart& start) {
-  int told[2];
-  if (pipe2(told, O_CLOEXEC) != 0) return -1;
-  const pid_t recorder = getpid(), child = fork();
+// Starts `keep` with a program, connected to this process. Returns its process, or -1 with errno
+// set.
+pid_t start_kept(const ProgramStart& start, int& connection) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  const pid_t child = fork();
   if (child == 0) {
-    close(told[0]);
-    keep(start, recorder, told[1]);
+    close(ends[0]);
+    keep(start, ends[1]);
   }
   int error = child < 0 ? errno : 0;
-  close(told[1]);
-  if (child > 0 && read(told[0], &error, sizeof error) != sizeof error) error = ECHILD;
-  close(told[0]);
-  if (error == 0) return child;
+  close(ends[1]);
+  if (child > 0 && recv(ends[0], &error, sizeof error, 0) != sizeof error) error = ECHILD;
+  if (error == 0) {
+    connection = ends[0];
+    keepers().insert(child);
+    return child;
+  }
+  close(ends[0]);
   if (child > 0) waitpid(child, nullptr, 0);
   errno = error;
   return -1;
 }
 
 }  // namespace
+
+WatchedProgram::Signals::Signals() {
+  for (const int signal : for_the_program) ignore_signal(signal);
+}
+
+WatchedProgram::Signals::~Signals() {
+  for (const int signal : for_the_program) stop_ignoring(signal);
+}
 
 WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment) {
@@ -208,10 +270,19 @@ WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
   int error = 0;
   {
     const std::lock_guard lock(t.mutex);
-    child_ =
-        start_kept({.words = words, .group = ProcessGroup::this_one, .variables = environment});
-    error = child_ < 0 ? errno : 0;
-    if (error == 0) t.end_others = end_with_this_program;
+    keeper_ = start_kept(
+        {.words = words, .group = ProcessGroup::this_one, .variables = environment}, connection_);
+    error = keeper_ < 0 ? errno : 0;
+    if (error == 0) {
+      t.tell = [this](const fs::path& path) { tell(path.native()); };
+      // The terminal sends its signals to all; a second one would break off what a program does
+      // then, such as to save a checkpoint.
+      t.end_others = [this](int signal, bool by_terminal) {
+        end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
+        shutdown(connection_, SHUT_WR);  // as if this program were killed
+        waitpid(keeper_, nullptr, 0);
+      };
+    }
   }
   if (error != 0)
     throw Error(
@@ -222,29 +293,35 @@ WatchedProgram::~WatchedProgram() {
   end(end_patience);
   Temporary& t = temporary();
   const std::lock_guard lock(t.mutex);
+  t.tell = nullptr;
   t.end_others = nullptr;
+  tell(end_now);
+  close(connection_);
+  waitpid(keeper_, nullptr, 0);
+  keepers().erase(keeper_);
+}
+
+void WatchedProgram::tell(std::string_view text) const {
+  send(connection_, text.data(), text.size(), 0);
 }
 
 std::optional<int> WatchedProgram::status() {
-  // Processes that lost their parent are this one's children, and would stay as zombies.
+  if (status_) return status_;
   int status = 0;
-  for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
-    if (ended == child_) status_ = exit_status(status);
+  const ssize_t bytes = recv(connection_, &status, sizeof status, MSG_DONTWAIT);
+  if (bytes == sizeof status) status_ = exit_status(status);
+  if (bytes == 0) status_ = 128 + SIGKILL;  // only that ends the process between
   return status_;
 }
 
-std::size_t WatchedProgram::others_running() const {
-  const std::vector<pid_t> all = running_descendants();
-  return all.size() - static_cast<std::size_t>(std::count(all.begin(), all.end(), child_));
-}
+std::size_t WatchedProgram::others_running() const { return running_descendants().size(); }
 
 bool WatchedProgram::has_open(const fs::path& file) const {
   std::error_code ec;
   const fs::path sought = fs::weakly_canonical(file, ec);
-  for (const pid_t pid : running_descendants())
-    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ec))
-      if (fs::read_symlink(entry.path(), ec) == sought) return true;
-  return false;
+  const std::vector<pid_t> all = running_descendants();
+  return std::any_of(all.begin(), all.end(),
+                     [&](pid_t pid) { return open_files(pid).contains(sought); });
 }
 
 void WatchedProgram::end_but_for(const std::string& name, milliseconds patience) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/spans.hpp"
@@ -14,7 +15,8 @@ namespace gh {
 
 /// A program and all that it starts, including processes that leave its group or outlive their
 /// parent. It shares this program's terminal and standard streams. If a signal ends this program,
-/// they get it too, and have minutes to save their work; a second signal kills them.
+/// they get it too, and have minutes to save their work; a second signal kills them. SIGUSR1,
+/// SIGUSR2, SIGALRM and SIGQUIT, which are for the program, do not end this one meanwhile.
 class WatchedProgram {
  public:
   /// Starts it with additional environment variables. Throws Error if it cannot be started.
@@ -29,7 +31,7 @@ class WatchedProgram {
   std::optional<int> status();
   /// Whether one of its processes has this file open.
   bool has_open(const std::filesystem::path& file) const;
-  /// How many of its processes run, besides itself.
+  /// How many of its processes run, once it has ended.
   std::size_t others_running() const;
   /// Asks all its processes to end, and kills those that still run after this time.
   void end(std::chrono::milliseconds patience);
@@ -38,8 +40,15 @@ class WatchedProgram {
   void end_but_for(const std::string& name, std::chrono::milliseconds patience);
 
  private:
+  struct Signals {
+    Signals();
+    ~Signals();
+  };
+
   void wait_for_status(std::chrono::milliseconds patience);
-  int child_ = 0;
+  void tell(std::string_view text) const;
+  Signals signals_;
+  int keeper_ = 0, connection_ = -1;
   std::optional<int> status_;
 };
 

@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -211,8 +212,17 @@ class Killed(record_test.Case):
         ran.wait()
         until(lambda: not self.processes() and not os.listdir(self.folder / "tmp"), "the end of what was started")
 
+    def test_what_follows_the_programs_end_leaves_nothing_either(self):
+        ran = self.start("record", f"--nsys={NSYS}", "--once", "--", *self.python(LOOP), NSYS_FAILS="export-hangs")
+        until(lambda: (self.folder / "nsys.log").exists() and "export" in self.nsys_log(), "the export")
+        (folder,) = self.hidden()
+        self.assertTrue((self.work / folder / "report.nsys-rep").exists())
+        os.kill(ran.process.pid, signal.SIGKILL)
+        ran.wait()
+        until(lambda: not self.processes() and not self.files(), "the end of what was started")
+
     def test_a_recording_that_is_whole_stays(self):
-        ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1)
+        ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1, OWN_CLOCK=1)
         os.kill(ran.process.pid, signal.SIGKILL)
         ran.wait()
         until(lambda: not self.processes() and not self.hidden(), "the end of what was started")
@@ -229,16 +239,52 @@ class Killed(record_test.Case):
         (used,) = self.hidden()
         self.assertNotEqual(used, left)
         (self.work / "of another user").mkdir()
-        others = self.work / (used[:-6] + "others")
+        own, others = (self.work / (used[:-6] + name) for name in ("my-own", "others"))
+        own.mkdir(mode=0o700)
         others.mkdir()
         if not os.geteuid():
             os.chown(others, 65534, 65534)
+            os.chmod(others, (self.work / used).stat().st_mode & 0o7777)
         self.assertEqual(self.record("--once", "--output=other").status, 0)
-        self.assertEqual(others.exists(), not os.geteuid())
+        self.assertTrue(own.exists() and others.exists())
         self.assertIn(used, self.hidden())
+        self.assertNotIn(left, self.hidden())
         pathlib.Path(f"{self.ready}.on").touch()
         self.assertEqual(live.wait().status, 0, live.err)
         self.assertIn("wrote live.sqlite", live.err)
+
+    def watched(self, *words, **how):
+        """A start in which the program is watched and not recorded."""
+        return self.start("record", "--ranks=0", "--", *words, SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4, **how)
+
+    def test_signals_to_all_are_for_the_program(self):
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGQUIT):
+            with self.subTest(number):
+                handles = "def handle(number, frame): sys.exit(number)\nassert signal.signal(N, handle) == signal.SIG_DFL\nready()\ntime.sleep(1000)"
+                ran = self.watched(*self.python(record_test.BEGIN + handles.replace("N", str(int(number)))))
+                until(self.ready.exists, "the program's start")
+                self.ready.unlink()
+                os.killpg(ran.process.pid, number)
+                self.assertEqual(ran.wait().status, number, ran.err)
+
+    # Starts what follows with some signals ignored or blocked.
+    CHANGED = ("python3", "-c", "import os, signal, sys\nfor number in map(int, sys.argv[1].split()): signal.signal(number, signal.SIG_IGN)\n"
+               "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\nos.execvp(sys.argv[2], sys.argv[2:])")
+
+    def test_the_program_finds_signals_as_gh_advise_did(self):
+        for ignored in ("", "1 2 13 25", "10 14"):  # Python itself ignores 13 and 25, SIGPIPE and SIGXFSZ
+            with self.subTest(ignored):
+                before, words = (*self.CHANGED, ignored), ("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
+                plain = subprocess.run([*before, *words], capture_output=True, text=True, check=True).stdout
+                ran = self.watched(*words, before=before).wait()
+                own_of_libc = 3 << 31
+                found = [[int(line.split()[1], 16) & ~own_of_libc for line in text.splitlines()] for text in (plain, ran.out)]
+                self.assertEqual(*found)
+
+    def test_a_parent_that_ignores_the_end_of_children(self):
+        ran = self.record("--once", before=(*self.CHANGED, str(int(signal.SIGCHLD))))
+        self.assertEqual(ran.status, 0, ran.err)
+        self.assert_left(*ALL)
 
     def test_the_programs_signals_and_status_are_its_own(self):
         for end, status in (("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", 139), ("os.kill(os.getppid(), 0); sys.exit(5)", 5)):
