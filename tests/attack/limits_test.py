@@ -173,6 +173,10 @@ class Limits(unittest.TestCase):
         secrets = [f"sk-proj-{hashlib.sha256(str(i).encode()).hexdigest()[:32]}" for i in range(20_000)]
         self.assertEqual(self.scrubbed([f"{i}_TOKEN={secret}" for i, secret in enumerate(secrets)], "sk-proj-" * 50_000)[0], "sk-proj-" * 50_000)
 
+    def test_a_secret_of_many_lines(self):
+        key = "\n".join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(4000))
+        self.assertEqual(self.scrubbed([f"MY_KEY={key}"], "kernel " + key.split("\n")[7])[0], "kernel [removed]")
+
     def test_passwords_in_one_text(self):
         words = "".join(f"password=x{1000 + i}y{i % 7} " for i in range(8000))
         self.assertEqual(self.scrubbed([], words)[0], "password=[removed] " * 8000)

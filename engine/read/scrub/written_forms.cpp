@@ -132,7 +132,10 @@ std::string in_other_case(Text value, bool upper) {
 
 class Forms {
  public:
-  explicit Forms(const Sought& value) : value_(value) { add(value.text); }
+  explicit Forms(const Sought& value) : value_(value) {
+    value_.text = {};  // a copy of a long one would keep its room in each form
+    add(value.text);
+  }
 
   void add(const std::string& text, bool any_case = true) {
     if (text.empty() || !known_.insert(text).second) return;
@@ -189,7 +192,7 @@ class Forms {
   SoughtList list;
 
  private:
-  const Sought& value_;
+  Sought value_;  // without its text
   std::set<std::string> known_;
 };
 
