@@ -65,7 +65,7 @@ std::string untold_mean(const Comparison& c, const Sides& sides, const StepTrend
 // long a run takes, and the mean over all hides it.
 std::string untold_slowest_gpu(const Comparison& c, const Sides& sides, const StepTrend& trend) {
   const auto slowest = slowest_gpu_difference(sides);
-  if (!c.incomparable.empty() || !slowest || !slowest->real) return "";
+  if (!c.incomparable.empty() || !slowest || !(slowest->real || slowest->open)) return "";
   const double elsewhere =
       std::max(c.step.real ? c.step.effect : 0, relative_change(trend.accepted_ns, c.step.before));
   if (slowest->effect - elsewhere <= sides.settings.min_effect) return "";

@@ -158,6 +158,11 @@ class Merge(Scratch):
         done = self.gate(slow)
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertRegex(done.stdout, "on the slowest\\s+GPU")
+        # Of three steps no test can prove that they are longer.
+        steps = [step for step, *_ in steps_of(report)]
+        few = ["--config=none", f"--steps={max(steps) - 2}:{max(steps)}"]
+        self.assertEqual(run("baseline", report, "-o", self.file, *few).returncode, 0)
+        self.assertEqual(self.gate(slow, *few).returncode, 2)
         self.baseline(slow)
         self.assertEqual(self.gate(moved(slow, self.folder / "same.sqlite", lambda at: int(at * 1.001))).returncode, 0)
 
