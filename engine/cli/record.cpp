@@ -155,6 +155,8 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   std::map<std::string, fs::file_time_type> old;  // that --force may replace
   for (const std::string& report : reports_of_ranks(output))
     old[report] = fs::last_write_time(report);
+  const fs::path page = output.string() + ".html";
+  const bool was_there = fs::exists(page);  // what appears later is the program's own
   RecordRequest request = request_of(o, output);
   request.program = command_of_ranks(o, program, output);
   const int status = run_to_end(request);
@@ -166,7 +168,7 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   if (reports.empty())
     throw Error(fmt::format("{} ended with status {}, and no rank was recorded",
                             printable(o.program.front()), status));
-  advise_on(reports, output.string() + ".html", o, settings);
+  advise_on(reports, was_there || !fs::exists(page) ? page : "", o, settings);
   for (const auto& [report, time] : old)
     if (std::find(reports.begin(), reports.end(), report) == reports.end())
       print_note(

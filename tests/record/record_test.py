@@ -784,6 +784,12 @@ class Ranks(Case):
         self.assertIn(self.text_of("train.rank0.sqlite", "train.rank1.sqlite"), ran.out)
         self.assertEqual(ran.out.count(SAID), 1)
 
+    def test_a_page_of_the_programs_own_stays(self):
+        ran = self.ranks(source=LOOP + "open('train.html', 'w').write('mine')\n")
+        self.assertEqual(ran.status, 0, ran.err)
+        self.assertEqual((self.work / "train.html").read_text(), "mine")
+        self.assertIn("wrote 2 recordings from train.rank0.sqlite on\n", ran.err + "\n")
+
     def test_only_those_that_are_named_are_recorded(self):
         ran = self.ranks("--ranks=0")
         self.assertEqual(ran.status, 0, ran.err)
