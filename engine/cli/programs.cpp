@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/quantities.hpp"
@@ -72,25 +75,34 @@ NewOutput::NewOutput(const std::string& given, const std::string& name, bool rep
   }
 }
 
-NewOutput::~NewOutput() { remove_temporary(reserved_); }
+NewOutput::~NewOutput() {
+  remove_temporary(reserved_);
+  if (lock_ >= 0) close(lock_);
+}
 
-// Whether the name is free; it then is this program's. Creating the file decides between several
-// programs that ask at once.
+// Whether the name is free; it then is this program's. The lock on a hidden file decides between
+// several programs that ask at once. One that was killed leaves the file, but no lock.
 bool NewOutput::reserve(const fs::path& name) {
   Temporary& t = temporary();
   {
-    const std::lock_guard lock(t.mutex);
+    const std::lock_guard guard(t.mutex);
     const fs::path file =
-        name.parent_path() / fmt::format(".{}.gh-advise", name.filename().string());
-    const int made = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (made < 0)
-      return errno != EEXIST && !is_taken(name);  // what cannot be written is told later
-    close(made);
-    reserved_ = fs::absolute(file);
+        fs::absolute(name.parent_path() / fmt::format(".{}.gh-advise", name.filename().string()));
+    lock_ = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (lock_ < 0) return !is_taken(name);  // what cannot be written is told later
+    struct stat status {};
+    const bool ours = (flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+                      fstat(lock_, &status) == 0 && status.st_nlink > 0 && status.st_size == 0;
+    if (!ours) {
+      close(std::exchange(lock_, -1));
+      return false;
+    }
+    reserved_ = file;
     t.add(reserved_);
   }
   if (!is_taken(name)) return true;
   remove_temporary(reserved_);
+  close(std::exchange(lock_, -1));
   return false;
 }
 

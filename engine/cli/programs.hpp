@@ -37,6 +37,7 @@ class NewOutput {
  private:
   bool reserve(const std::filesystem::path& name);
   std::filesystem::path name_, reserved_;
+  int lock_ = -1;  // on reserved_
 };
 
 }  // namespace gh
