@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -38,7 +39,9 @@ constexpr milliseconds interrupted_patience{120'000};
 constexpr int could_not_start = 127;  // as of a shell
 // Signals that are sent to all of a job, as a warning or to ask for something: they are for the
 // program, which knows what to do then.
-constexpr int for_the_program[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGQUIT};
+constexpr int for_the_program[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGQUIT, SIGXCPU};
+// What comes within this time is one signal: `timeout` sends its to a process and to its group.
+constexpr milliseconds one_signal{1'000};
 
 // The parent of a process, and whether it still runs, from /proc/PID/stat: "PID (NAME) STATE PARENT
 // ..." where NAME may contain anything.
@@ -88,8 +91,10 @@ std::set<pid_t>& keepers() {
 }
 
 // All running processes that this one started, and that those started, but for `others` and
-// `keepers`. Whatever loses its parent becomes a child of this one (PR_SET_CHILD_SUBREAPER).
-std::vector<pid_t> running_descendants() {
+// `keepers`; not what those for which `enter` is false have started. Whatever loses its parent
+// becomes a child of this one (PR_SET_CHILD_SUBREAPER).
+template <class Enter>
+std::vector<pid_t> running_below(Enter enter) {
   std::multimap<pid_t, pid_t> children;
   std::set<pid_t> running;
   for (const pid_t pid : all_processes()) {
@@ -102,13 +107,17 @@ std::vector<pid_t> running_descendants() {
     const auto [from, to] = children.equal_range(open.back());
     open.pop_back();
     for (auto it = from; it != to; ++it) {
-      if (others().contains(it->second)) continue;
-      open.push_back(it->second);
-      if (running.contains(it->second) && !keepers().contains(it->second))
-        found.push_back(it->second);
+      const pid_t pid = it->second;
+      if (others().contains(pid)) continue;
+      const bool keeps = keepers().contains(pid);
+      if (keeps || enter(pid)) open.push_back(pid);
+      if (running.contains(pid) && !keeps) found.push_back(pid);
     }
   }
   return found;
+}
+std::vector<pid_t> running_descendants() {
+  return running_below([](pid_t) { return true; });
 }
 
 // What a process runs; "" if that cannot be told.
@@ -123,14 +132,43 @@ bool is_this_program(pid_t pid) {
   return !program.empty() && program == program_of(getpid());
 }
 
+bool is_nsys(pid_t pid) { return program_of(pid).filename().string().starts_with("nsys"); }
+
+// A shell, which does not pass on what it gets.
+bool is_shell(pid_t pid) {
+  constexpr std::string_view shells[] = {"sh", "dash", "bash", "ksh", "zsh", "busybox"};
+  const std::string name = program_of(pid).filename();
+  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
+}
+
+// The program's own first process, which nsys may have started, or shells, which are among them.
+std::set<pid_t> first_processes() {
+  const std::vector<pid_t> all =
+      running_below([](pid_t pid) { return is_nsys(pid) || is_shell(pid); });
+  std::set<pid_t> first(all.begin(), all.end());
+  std::erase_if(first, is_nsys);
+  return first;
+}
+
 bool is_stopped(pid_t pid) { return process_of(pid).stopped; }
 
-// Whether a second signal has come, while the first one is worked on.
+// Whether a process that blocks a signal has got it.
+bool is_pending(pid_t pid, int signal) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  constexpr std::string_view key = "ShdPnd:";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key))
+      return (std::strtoull(line.c_str() + key.size(), nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
+// Whether a second signal has come, while the first one is worked on. It is forgotten then.
 bool interrupted_again() {
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-         sigismember(&pending, SIGHUP);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  constexpr timespec at_once{};
+  return sigtimedwait(&signals, nullptr, &at_once) > 0;
 }
 
 // How processes are ended.
@@ -139,10 +177,12 @@ struct Ending {
   milliseconds patience{};  // then they are killed
   std::string spared;       // but for programs whose names begin so; "" for none
   bool ends_early = false;  // a second signal to this program ends the patience
+  // If any: the others get the signal once these have ended, which may end them in their own way.
+  std::set<pid_t> first = {};
 };
 
 void end_descendants(const Ending& ending) {
-  const auto last = std::chrono::steady_clock::now() + ending.patience;
+  const auto begin = std::chrono::steady_clock::now(), last = begin + ending.patience;
   std::set<pid_t> asked;
   for (bool impatient = false;;) {
     std::vector<pid_t> left = running_descendants();
@@ -154,11 +194,15 @@ void end_descendants(const Ending& ending) {
     const auto now = std::chrono::steady_clock::now();
     // What cannot be killed, as another user's process or one stuck in a driver, is left.
     if (left.empty() || now > last + 2 * own_patience) return;
-    impatient = impatient || now >= last || (ending.ends_early && interrupted_again());
+    const bool again = ending.ends_early && interrupted_again() && now > begin + one_signal;
+    impatient = impatient || now >= last || again;
+    const bool first_run = std::any_of(left.begin(), left.end(),
+                                       [&](pid_t pid) { return ending.first.contains(pid); });
     for (const pid_t pid : left) {
+      const bool is_next = !first_run || ending.first.contains(pid);
       if (impatient) {
         if (now > last + own_patience || !is_this_program(pid)) kill(pid, SIGKILL);
-      } else if (ending.signal != 0 && asked.insert(pid).second) {
+      } else if (ending.signal != 0 && is_next && asked.insert(pid).second) {
         kill(pid, ending.signal);
         if (is_stopped(pid)) kill(pid, SIGCONT);  // otherwise it would not notice
       }
@@ -174,11 +218,12 @@ void kill_users(const std::set<fs::path>& folders) {
   std::error_code ec;
   for (const fs::path& folder : folders)
     if (const fs::path found = fs::canonical(folder, ec); !ec) real.insert(found);
+  const pid_t session = getsid(0);
   const auto uses_them = [&](pid_t pid) {
+    if (getsid(pid) != session || is_this_program(pid)) return false;
     const std::set<fs::path> files = open_files(pid);
-    return !is_this_program(pid) && std::any_of(files.begin(), files.end(), [&](auto& file) {
-      return real.contains(file.parent_path());
-    });
+    return std::any_of(files.begin(), files.end(),
+                       [&](auto& file) { return real.contains(file.parent_path()); });
   };
   const auto last = std::chrono::steady_clock::now() + own_patience;
   for (bool found = true; found && std::chrono::steady_clock::now() < last;) {
@@ -275,10 +320,11 @@ WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
     error = keeper_ < 0 ? errno : 0;
     if (error == 0) {
       t.tell = [this](const fs::path& path) { tell(path.native()); };
-      // The terminal sends its signals to all; a second one would break off what a program does
-      // then, such as to save a checkpoint.
+      // The terminal sends its signals to all, others may do so; a second one would break off what
+      // a program does then, such as to save a checkpoint.
       t.end_others = [this](int signal, bool by_terminal) {
-        end_descendants({by_terminal ? 0 : signal, interrupted_patience, "", true});
+        const bool have_it = by_terminal || comes_to_all(signal);
+        end_descendants({have_it ? 0 : signal, interrupted_patience, "", true, first_processes()});
         shutdown(connection_, SHUT_WR);  // as if this program were killed
         waitpid(keeper_, nullptr, 0);
       };
@@ -299,6 +345,14 @@ WatchedProgram::~WatchedProgram() {
   close(connection_);
   waitpid(keeper_, nullptr, 0);
   keepers().erase(keeper_);
+}
+
+// The process between is in this one's group and blocks all signals.
+bool WatchedProgram::comes_to_all(int signal) const {
+  constexpr int looks = 5;
+  for (int i = 0; i < looks; ++i, std::this_thread::sleep_for(poll))
+    if (is_pending(keeper_, signal)) return true;
+  return false;
 }
 
 void WatchedProgram::tell(std::string_view text) const {

@@ -15,8 +15,9 @@ namespace gh {
 
 /// A program and all that it starts, including processes that leave its group or outlive their
 /// parent. It shares this program's terminal and standard streams. If a signal ends this program,
-/// they get it too, and have minutes to save their work; a second signal kills them. SIGUSR1,
-/// SIGUSR2, SIGALRM and SIGQUIT, which are for the program, do not end this one meanwhile.
+/// the program's first process gets it too, once, and what is left when that has ended; they have
+/// minutes to save their work; another signal, more than 1 s later, kills them. SIGUSR1, SIGUSR2,
+/// SIGALRM, SIGQUIT and SIGXCPU, which are for the program, do not end this one meanwhile.
 class WatchedProgram {
  public:
   /// Starts it with additional environment variables. Throws Error if it cannot be started.
@@ -47,6 +48,7 @@ class WatchedProgram {
 
   void wait_for_status(std::chrono::milliseconds patience);
   void tell(std::string_view text) const;
+  bool comes_to_all(int signal) const;
   Signals signals_;
   int keeper_ = 0, connection_ = -1;
   std::optional<int> status_;

@@ -221,6 +221,16 @@ class Killed(record_test.Case):
         ran.wait()
         until(lambda: not self.processes() and not self.files(), "the end of what was started")
 
+    def test_a_name_that_a_killed_recorder_took_is_free(self):
+        ran = self.started("--output=mine")
+        self.assertIn(".mine.gh-advise", os.listdir(self.work))
+        os.killpg(ran.process.pid, signal.SIGKILL)
+        ran.wait()
+        self.end_all()
+        again = self.record("--once", "--output=mine")
+        self.assertEqual(again.status, 0, again.err)
+        self.assertNotIn(".mine.gh-advise", os.listdir(self.work))
+
     def test_a_recording_that_is_whole_stays(self):
         ran = self.started(source=LOOP + "while not [f for f in os.listdir('.') if f.endswith('.html')]: time.sleep(0.01)\nready()\ntime.sleep(1000)", NSYS_EARLY=1, OWN_CLOCK=1)
         os.kill(ran.process.pid, signal.SIGKILL)
@@ -258,7 +268,7 @@ class Killed(record_test.Case):
         return self.start("record", "--ranks=0", "--", *words, SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4, **how)
 
     def test_signals_to_all_are_for_the_program(self):
-        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGQUIT):
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGQUIT, signal.SIGXCPU):
             with self.subTest(number):
                 handles = "def handle(number, frame): sys.exit(number)\nassert signal.signal(N, handle) == signal.SIG_DFL\nready()\ntime.sleep(1000)"
                 ran = self.watched(*self.python(record_test.BEGIN + handles.replace("N", str(int(number)))))
@@ -266,6 +276,40 @@ class Killed(record_test.Case):
                 self.ready.unlink()
                 os.killpg(ran.process.pid, number)
                 self.assertEqual(ran.wait().status, number, ran.err)
+
+    # Saves when the first signal comes, gives up when a second one does; and when a worker was killed by one, as PyTorch's loader does.
+    SAVES = record_test.BEGIN + '''
+def second(number, frame): os._exit(9)
+def first(number, frame):
+    signal.signal(signal.SIGTERM, second)
+    saved_at = time.monotonic() + 1.5
+    while time.monotonic() < saved_at: time.sleep(0.05)
+    open(os.environ['LEAVES'], 'w').write('saved')
+    sys.exit(5)
+def child(number, frame):
+    if os.WIFSIGNALED(os.waitpid(worker, 0)[1]): os._exit(8)
+worker = os.fork()
+if worker == 0:
+    time.sleep(1000)
+signal.signal(signal.SIGCHLD, child)
+signal.signal(signal.SIGTERM, first)
+ready()
+time.sleep(1000)
+'''
+
+    def test_a_program_that_is_told_to_end_is_told_once(self):
+        alone = self.SAVES.replace("worker = os.fork()", "worker = -1")  # a group's workers get it as well
+        one, group = os.kill, os.killpg
+        for told, source in (((one,), self.SAVES), ((one,), alone), ((group,), alone), ((one, group), alone)):  # the last as `timeout`
+            with self.subTest(told):
+                ran = self.watched(*self.python(source), LEAVES=self.work / "left")
+                until(self.ready.exists, "the program's start")
+                self.ready.unlink()
+                for tell in told:
+                    tell(ran.process.pid, signal.SIGTERM)
+                self.assertEqual(ran.wait().status, -signal.SIGTERM, ran.err)
+                self.assertEqual((self.work / "left").read_text(), "saved")
+                (self.work / "left").unlink()
 
     # Starts what follows with some signals ignored or blocked.
     CHANGED = ("python3", "-c", "import os, signal, sys\nfor number in map(int, sys.argv[1].split()): signal.signal(number, signal.SIG_IGN)\n"
