@@ -1,4 +1,6 @@
 // The search for many texts at once.
+#include <fmt/format.h>
+
 #include "read/scrub/literals.hpp"
 #include "read/scrub/remover.hpp"
 #include "support/program.hpp"
@@ -8,14 +10,16 @@ using namespace gh::scrubbing;
 
 namespace {
 
-const gh::Deadline any_time(GH_FIXTURES "/good.sqlite");
+// Enough for whatever a test does from now on.
+gh::Deadline any_time() { return gh::Deadline(GH_FIXTURES "/good.sqlite"); }
 
 // What is found, as "position text".
 std::vector<std::string> found(std::vector<Literal> sought, const std::string& text,
                                std::optional<std::uint32_t> turn = std::nullopt) {
   std::vector<std::string> all;
+  const gh::Deadline deadline = any_time();
   Literals(std::move(sought))
-      .each_in(text, turn, gh::Pace(any_time), [&](const Literal& one, std::size_t at) {
+      .each_in(text, turn, gh::Pace(deadline), [&](const Literal& one, std::size_t at) {
         all.push_back(fmt::format("{} {}", at, one.text));
         return true;
       });
@@ -70,6 +74,7 @@ TEST_CASE("scrub: long literals are told from others with the same beginning") {
 }
 
 TEST_CASE("scrub: folders are replaced first, then values, then names, the longest of them first") {
+  const gh::Deadline deadline = any_time();
   const Remover remover({{.text = "/home/jane", .instead = "~", .origin = ""},
                          {.text = "/home/jane/team", .instead = ".", .origin = ""},
                          {.text = "~/data/x7", .origin = ""},
@@ -77,7 +82,7 @@ TEST_CASE("scrub: folders are replaced first, then values, then names, the longe
                          {.text = "b.node", .reach = Reach::as_name, .origin = ""},
                          {.text = "node.cluster", .reach = Reach::as_name, .origin = ""},
                          {.text = "Q0tFWQ", .any_case = false, .origin = ""}},
-                        any_time);
+                        deadline);
   const auto without = [&](std::string text) {
     CHECK(remover.remove_from(text) == (text != "nothing"));
     return text;
