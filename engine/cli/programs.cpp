@@ -88,11 +88,16 @@ bool NewOutput::reserve(const fs::path& name) {
     const std::lock_guard guard(t.mutex);
     const fs::path file =
         fs::absolute(name.parent_path() / fmt::format(".{}.gh-advise", name.filename().string()));
-    lock_ = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    constexpr int how = O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+    lock_ = open(file.c_str(), how | O_CREAT | O_EXCL, 0666);
+    const bool is_new = lock_ >= 0;
+    if (!is_new && errno == EEXIST) lock_ = open(file.c_str(), how);
     if (lock_ < 0) return !is_taken(name);  // what cannot be written is told later
     struct stat status {};
-    const bool ours = (flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
-                      fstat(lock_, &status) == 0 && status.st_nlink > 0 && status.st_size == 0;
+    // Some file systems have no locks: there a file that is left stays in the way.
+    const bool locked = flock(lock_, LOCK_EX | LOCK_NB) == 0 || (is_new && errno != EWOULDBLOCK);
+    const bool ours =
+        locked && fstat(lock_, &status) == 0 && status.st_nlink > 0 && status.st_size == 0;
     if (!ours) {
       close(std::exchange(lock_, -1));
       return false;

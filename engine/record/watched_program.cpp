@@ -134,33 +134,37 @@ bool is_this_program(pid_t pid) {
 
 bool is_nsys(pid_t pid) { return program_of(pid).filename().string().starts_with("nsys"); }
 
-// A shell, which does not pass on what it gets.
-bool is_shell(pid_t pid) {
-  constexpr std::string_view shells[] = {"sh", "dash", "bash", "ksh", "zsh", "busybox"};
-  const std::string name = program_of(pid).filename();
-  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells);
+// Whether a signal is in one of the sets of /proc/PID/status: "ShdPnd" holds what the process has
+// got and blocks, "SigCgt" what it handles.
+bool is_in(const char* set, pid_t pid, int signal) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  const std::string key = fmt::format("{}:", set);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key))
+      return (std::strtoull(line.c_str() + key.size(), nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
 }
 
-// The program's own first process, which nsys may have started, or shells, which are among them.
-std::set<pid_t> first_processes() {
+// A shell that does not pass a signal on: one with a trap does, and all handle SIGINT while they
+// wait.
+bool is_deaf_shell(pid_t pid, int signal) {
+  constexpr std::string_view shells[] = {"sh", "dash", "bash", "ksh", "zsh", "busybox"};
+  const std::string name = program_of(pid).filename();
+  return std::find(std::begin(shells), std::end(shells), name) != std::end(shells) &&
+         (signal == SIGINT || !is_in("SigCgt", pid, signal));
+}
+
+// Those that a signal is for: the program's own first process, which nsys may have started, or
+// shells, which are among them.
+std::set<pid_t> first_processes(int signal) {
   const std::vector<pid_t> all =
-      running_below([](pid_t pid) { return is_nsys(pid) || is_shell(pid); });
+      running_below([&](pid_t pid) { return is_nsys(pid) || is_deaf_shell(pid, signal); });
   std::set<pid_t> first(all.begin(), all.end());
   std::erase_if(first, is_nsys);
   return first;
 }
 
 bool is_stopped(pid_t pid) { return process_of(pid).stopped; }
-
-// Whether a process that blocks a signal has got it.
-bool is_pending(pid_t pid, int signal) {
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
-  constexpr std::string_view key = "ShdPnd:";
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(key))
-      return (std::strtoull(line.c_str() + key.size(), nullptr, 16) >> (signal - 1) & 1) != 0;
-  return false;
-}
 
 // Whether a second signal has come, while the first one is worked on. It is forgotten then.
 bool interrupted_again() {
@@ -173,12 +177,13 @@ bool interrupted_again() {
 
 // How processes are ended.
 struct Ending {
-  int signal = SIGTERM;     // 0: none, they have it already
+  int signal = SIGTERM;
   milliseconds patience{};  // then they are killed
   std::string spared;       // but for programs whose names begin so; "" for none
   bool ends_early = false;  // a second signal to this program ends the patience
   // If any: the others get the signal once these have ended, which may end them in their own way.
   std::set<pid_t> first = {};
+  bool group_has_it = false;  // the processes in this one's group have the signal already
 };
 
 void end_descendants(const Ending& ending) {
@@ -202,8 +207,8 @@ void end_descendants(const Ending& ending) {
       const bool is_next = !first_run || ending.first.contains(pid);
       if (impatient) {
         if (now > last + own_patience || !is_this_program(pid)) kill(pid, SIGKILL);
-      } else if (ending.signal != 0 && is_next && asked.insert(pid).second) {
-        kill(pid, ending.signal);
+      } else if (is_next && asked.insert(pid).second) {
+        if (!ending.group_has_it || getpgid(pid) != getpgrp()) kill(pid, ending.signal);
         if (is_stopped(pid)) kill(pid, SIGCONT);  // otherwise it would not notice
       }
     }
@@ -323,8 +328,10 @@ WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
       // The terminal sends its signals to all, others may do so; a second one would break off what
       // a program does then, such as to save a checkpoint.
       t.end_others = [this](int signal, bool by_terminal) {
-        const bool have_it = by_terminal || comes_to_all(signal);
-        end_descendants({have_it ? 0 : signal, interrupted_patience, "", true, first_processes()});
+        // Of a terminal that goes away only the leader of its session is told.
+        const bool group_has_it = (by_terminal && signal != SIGHUP) || comes_to_all(signal);
+        end_descendants(
+            {signal, interrupted_patience, "", true, first_processes(signal), group_has_it});
         shutdown(connection_, SHUT_WR);  // as if this program were killed
         waitpid(keeper_, nullptr, 0);
       };
@@ -351,7 +358,7 @@ WatchedProgram::~WatchedProgram() {
 bool WatchedProgram::comes_to_all(int signal) const {
   constexpr int looks = 5;
   for (int i = 0; i < looks; ++i, std::this_thread::sleep_for(poll))
-    if (is_pending(keeper_, signal)) return true;
+    if (is_in("ShdPnd", keeper_, signal)) return true;
   return false;
 }
 
@@ -378,13 +385,22 @@ bool WatchedProgram::has_open(const fs::path& file) const {
                      [&](pid_t pid) { return open_files(pid).contains(sought); });
 }
 
+namespace {
+
+// Does not return if a signal is ending this program, which then has more patience.
+void wait_if_interrupted() { const std::lock_guard lock(temporary().mutex); }
+
+}  // namespace
+
 void WatchedProgram::end_but_for(const std::string& name, milliseconds patience) {
+  wait_if_interrupted();
   end_descendants({SIGTERM, patience, name, false});
   wait_for_status(patience);
   end(patience);
 }
 
 void WatchedProgram::end(milliseconds patience) {
+  wait_if_interrupted();
   end_descendants({SIGTERM, patience, "", false});
   wait_for_status(own_patience);
   if (!status_) status_ = 128 + SIGKILL;  // it cannot be killed

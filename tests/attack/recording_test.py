@@ -300,9 +300,13 @@ time.sleep(1000)
     def test_a_program_that_is_told_to_end_is_told_once(self):
         alone = self.SAVES.replace("worker = os.fork()", "worker = -1")  # a group's workers get it as well
         one, group = os.kill, os.killpg
-        for told, source in (((one,), self.SAVES), ((one,), alone), ((group,), alone), ((one, group), alone)):  # the last as `timeout`
-            with self.subTest(told):
-                ran = self.watched(*self.python(source), LEAVES=self.work / "left")
+        shell = ["sh", "-c", '"$@"; true', "sh"]
+        passes_on = ["sh", "-c", '"$@" & trap "kill -TERM $!; wait $!" TERM; wait', "sh"]
+        longer = alone.replace("+ 1.5", "+ 11")  # than gh-advise waits for what a program leaves running
+        for told, source, before in (((one,), self.SAVES, []), ((one,), alone, []), ((group,), alone, []), ((one, group), alone, []),  # as `timeout`
+                                     ((one,), longer, shell), ((one,), alone, passes_on), ((group,), alone, ["setsid"])):
+            with self.subTest(told, before=before):
+                ran = self.watched(*before, *self.python(source), LEAVES=self.work / "left")
                 until(self.ready.exists, "the program's start")
                 self.ready.unlink()
                 for tell in told:

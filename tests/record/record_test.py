@@ -755,7 +755,7 @@ class Interrupted(Case):
             until((self.folder / name).exists, "the start of " + name)
         for name in ("interrupted", "ranks", "interrupted", "ranks"):  # a second signal is not patient
             os.kill(runs[name].process.pid, signal.SIGTERM)
-            time.sleep(0.5)
+            time.sleep(1)  # what comes within a second is one signal
         for name, (_, status) in cases.items():
             with self.subTest(name):
                 self.assertEqual(runs[name].wait().status, status, runs[name].err)
