@@ -70,6 +70,19 @@ void advise_on(const std::vector<std::string>& reports, const fs::path& page,
       page.empty() ? "" : " and " + printable(page.string())));
 }
 
+// The page beside a recording. Make it before the program starts: a file of that name that appears
+// later is the program's own.
+class Page {
+ public:
+  explicit Page(const fs::path& output)
+      : path_(output.string() + ".html"), was_there_(fs::exists(path_)) {}
+  fs::path where() const { return was_there_ || !fs::exists(path_) ? path_ : ""; }  // "": nowhere
+
+ private:
+  fs::path path_;
+  bool was_there_;
+};
+
 // What the program's end means for this one's.
 int status_for(int program, const RecordCommand& o) {
   if (program == 0 || o.stop) return done;
@@ -86,10 +99,9 @@ int record_alone(const RecordCommand& o) {
   settings.rules(o.rule);  // says now what is wrong with them
   const NewOutput output(o.output, recording_name(o.program), o.force);
   RecordRequest request = request_of(o, output.name());
-  const fs::path page = output.name().string() + ".html";
-  const bool was_there = fs::exists(page);  // what appears later is the program's own
+  const Page page(output.name());
   request.recorded = [&](const fs::path& report) {
-    advise_on({report}, was_there || !fs::exists(page) ? page : "", o, settings);
+    advise_on({report}, page.where(), o, settings);
   };
   return status_for(record(request), o);
 }
@@ -155,8 +167,7 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   std::map<std::string, fs::file_time_type> old;  // that --force may replace
   for (const std::string& report : reports_of_ranks(output))
     old[report] = fs::last_write_time(report);
-  const fs::path page = output.string() + ".html";
-  const bool was_there = fs::exists(page);  // what appears later is the program's own
+  const Page page(output);
   RecordRequest request = request_of(o, output);
   request.program = command_of_ranks(o, program, output);
   const int status = run_to_end(request);
@@ -168,7 +179,7 @@ int record_ranks(const RecordCommand& o, std::size_t program) {
   if (reports.empty())
     throw Error(fmt::format("{} ended with status {}, and no rank was recorded",
                             printable(o.program.front()), status));
-  advise_on(reports, was_there || !fs::exists(page) ? page : "", o, settings);
+  advise_on(reports, page.where(), o, settings);
   for (const auto& [report, time] : old)
     if (std::find(reports.begin(), reports.end(), report) == reports.end())
       print_note(

@@ -139,7 +139,7 @@ class Recorder {
                            : "ending the program, as --stop says");
     ended_here_ = true;
     if (method_.nsys)
-      program.end_but_for("nsys", end_patience);
+      program.end_but_for_nsys(end_patience);
     else
       program.end(end_patience);
   }

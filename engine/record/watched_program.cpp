@@ -178,9 +178,9 @@ bool interrupted_again() {
 // How processes are ended.
 struct Ending {
   int signal = SIGTERM;
-  milliseconds patience{};  // then they are killed
-  std::string spared;       // but for programs whose names begin so; "" for none
-  bool ends_early = false;  // a second signal to this program ends the patience
+  milliseconds patience{};   // then they are killed
+  bool spares_nsys = false;  // and recorders of ranks, which end by themselves
+  bool ends_early = false;   // a second signal to this program ends the patience
   // If any: the others get the signal once these have ended, which may end them in their own way.
   std::set<pid_t> first = {};
   bool group_has_it = false;  // the processes in this one's group have the signal already
@@ -191,11 +191,8 @@ void end_descendants(const Ending& ending) {
   std::set<pid_t> asked;
   for (bool impatient = false;;) {
     std::vector<pid_t> left = running_descendants();
-    if (!ending.spared.empty())
-      std::erase_if(left, [&](pid_t pid) {
-        return program_of(pid).filename().string().starts_with(ending.spared) ||
-               is_this_program(pid);
-      });
+    if (ending.spares_nsys)
+      std::erase_if(left, [](pid_t pid) { return is_nsys(pid) || is_this_program(pid); });
     const auto now = std::chrono::steady_clock::now();
     // What cannot be killed, as another user's process or one stuck in a driver, is left.
     if (left.empty() || now > last + 2 * own_patience) return;
@@ -216,8 +213,11 @@ void end_descendants(const Ending& ending) {
   }
 }
 
+// Does not return if a signal is ending this program, which then has more patience.
+void wait_if_interrupted() { const std::lock_guard lock(temporary().mutex); }
+
 // Kills what has a file open in one of these folders: what this program started itself, such as an
-// export, is no child of `keep`.
+// export, is no child of `keep`. It shares the session; others who look into a folder do not.
 void kill_users(const std::set<fs::path>& folders) {
   std::set<fs::path> real;
   std::error_code ec;
@@ -272,7 +272,7 @@ constexpr std::string_view end_now("\0", 1);
     if (text == end_now) _exit(0);
     paths.insert(text);
   }
-  end_descendants({SIGTERM, end_patience, "", false});
+  end_descendants({.patience = end_patience});
   kill_users(paths);
   temporary().remove_paths();
   _exit(0);
@@ -330,8 +330,11 @@ WatchedProgram::WatchedProgram(const std::vector<std::string>& words,
       t.end_others = [this](int signal, bool by_terminal) {
         // Of a terminal that goes away only the leader of its session is told.
         const bool group_has_it = (by_terminal && signal != SIGHUP) || comes_to_all(signal);
-        end_descendants(
-            {signal, interrupted_patience, "", true, first_processes(signal), group_has_it});
+        end_descendants({.signal = signal,
+                         .patience = interrupted_patience,
+                         .ends_early = true,
+                         .first = first_processes(signal),
+                         .group_has_it = group_has_it});
         shutdown(connection_, SHUT_WR);  // as if this program were killed
         waitpid(keeper_, nullptr, 0);
       };
@@ -385,23 +388,16 @@ bool WatchedProgram::has_open(const fs::path& file) const {
                      [&](pid_t pid) { return open_files(pid).contains(sought); });
 }
 
-namespace {
-
-// Does not return if a signal is ending this program, which then has more patience.
-void wait_if_interrupted() { const std::lock_guard lock(temporary().mutex); }
-
-}  // namespace
-
-void WatchedProgram::end_but_for(const std::string& name, milliseconds patience) {
+void WatchedProgram::end_but_for_nsys(milliseconds patience) {
   wait_if_interrupted();
-  end_descendants({SIGTERM, patience, name, false});
+  end_descendants({.patience = patience, .spares_nsys = true});
   wait_for_status(patience);
   end(patience);
 }
 
 void WatchedProgram::end(milliseconds patience) {
   wait_if_interrupted();
-  end_descendants({SIGTERM, patience, "", false});
+  end_descendants({.patience = patience});
   wait_for_status(own_patience);
   if (!status_) status_ = 128 + SIGKILL;  // it cannot be killed
 }

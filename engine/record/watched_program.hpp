@@ -34,11 +34,11 @@ class WatchedProgram {
   bool has_open(const std::filesystem::path& file) const;
   /// How many of its processes run, once it has ended.
   std::size_t others_running() const;
-  /// Asks all its processes to end, and kills those that still run after this time.
+  /// Asks all its processes to end, and kills those that still run after this time. Like the next,
+  /// it does not return if a signal is ending this program, which is more patient.
   void end(std::chrono::milliseconds patience);
-  /// Likewise, but leaves programs whose names begin so as long to end by themselves: a profiler
-  /// that has lost what it watched.
-  void end_but_for(const std::string& name, std::chrono::milliseconds patience);
+  /// Likewise, but leaves nsys, which has lost what it watched, as long to end by itself.
+  void end_but_for_nsys(std::chrono::milliseconds patience);
 
  private:
   struct Signals {

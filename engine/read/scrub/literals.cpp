@@ -1,3 +1,7 @@
+// The literals are sorted. Of those with which the rest of a text begins, the longest is the last
+// one not above that rest, or one that it begins with itself; each knows the longest of these. So a
+// binary search finds all that are at a position, and a hash of the first bytes tells at which
+// positions there is anything to search for.
 #include "read/scrub/literals.hpp"
 
 #include <algorithm>

@@ -22,7 +22,8 @@ struct Literal {
   const Literal* within = nullptr;
 };
 
-/// Takes little more memory than the literals themselves, and time in proportion to the text.
+/// Takes little more memory than the literals themselves, and time in proportion to the text, but
+/// for thousands of literals that share a beginning of which the text is full.
 class Literals {
  public:
   /// Those with the same text and turn count once: the first of them.
