@@ -29,21 +29,15 @@ double part_of_unit(Ns recorded_unit_ns, Ns recorded_step_ns) {
   return steps < 1 ? count : 1 / count;
 }
 
-Ns worked_ns(const Trace& trace, const DeviceSteps& device) {
-  Ns ns = 0;
-  for (const Row op : device.ops) ns += trace.span_of(op).length();
-  return ns;
-}
-
 // Removes and returns the devices that have no steps and worked less than a hundredth as long as
 // one that has: a default context, a display, a framework that touches every GPU.
 std::vector<DeviceSteps> take_unused(const Trace& trace, std::vector<DeviceSteps>& devices) {
   Ns most = 0;
   for (const DeviceSteps& d : devices)
-    if (d.source != StepSource::none) most = std::max(most, worked_ns(trace, d));
+    if (d.source != StepSource::none) most = std::max(most, d.worked_ns(trace));
   const auto first =
       std::stable_partition(devices.begin(), devices.end(), [&](const DeviceSteps& d) {
-        return d.source != StepSource::none || 100 * worked_ns(trace, d) >= most;
+        return d.source != StepSource::none || !d.hardly_worked(trace, most);
       });
   std::vector<DeviceSteps> unused(std::make_move_iterator(first),
                                   std::make_move_iterator(devices.end()));

@@ -79,4 +79,10 @@ std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::si
   return best;
 }
 
+bool holds_layers(const LaunchSequence& sequence, std::size_t from, std::size_t to) {
+  constexpr double least_share = 0.75;
+  const auto inner = repeat_within(sequence, from, to);
+  return inner && inner->share >= least_share;
+}
+
 }  // namespace gh

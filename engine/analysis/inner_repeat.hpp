@@ -19,4 +19,7 @@ struct InnerRepeat {
 std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
                                          std::size_t to);
 
+/// Whether repetitions fill most of it: a pass of a model holds layers, and a layer does not.
+bool holds_layers(const LaunchSequence& sequence, std::size_t from, std::size_t to);
+
 }  // namespace gh

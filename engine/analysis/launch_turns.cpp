@@ -94,4 +94,12 @@ std::vector<Turns> TurnSearch::of_several() {
   return turns_among(by_count);
 }
 
+std::optional<Turns> TurnSearch::of_two() const {
+  std::map<std::size_t, std::vector<Places>> twice;
+  for (std::size_t t = 0; t < exact_.size(); ++t)
+    if (exact_[t].size() == 2) twice[2].push_back(exact_[t]);
+  const std::vector<Turns> turns = turns_among(twice);
+  return turns.empty() ? std::nullopt : std::optional(turns.front());
+}
+
 }  // namespace gh

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,8 @@ class TurnSearch {
   /// Where nothing occurs once in each pass (A B A C B C), something occurs several times in each,
   /// at distances that repeat: takes one of these per pass.
   std::vector<Turns> of_several();
+  /// Those that occur twice, A B C A B C: the turns with the most kinds; nothing if none do.
+  std::optional<Turns> of_two() const;
 
  private:
   const LaunchSequence& seq_;

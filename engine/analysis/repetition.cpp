@@ -1,7 +1,10 @@
 #include "analysis/repetition.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "analysis/host_steps.hpp"
 #include "analysis/launch_sequence.hpp"
@@ -29,6 +32,50 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
       steps.push_back({{from, after.last_end}, host.begins[k].number, host.begins[k].at});
   }
   return steps;
+}
+
+// How much of the device's work lies in its steps, which follow each other.
+double busy_fraction(const Trace& trace, const DeviceSteps& device) {
+  const Span steps{device.steps.front().span.start, device.steps.back().span.end};
+  double all_ns = 0, in_steps_ns = 0;
+  for (const Row op : device.ops) {
+    const auto ns = static_cast<double>(trace.span_of(op).length());
+    all_ns += ns;
+    if (trace.ops.start[op] >= steps.start && trace.ops.end[op] <= steps.end) in_steps_ns += ns;
+  }
+  return all_ns > 0 ? in_steps_ns / all_ns : 0;
+}
+
+// Whether most steps contain about as many operations as the median one.
+bool are_alike(const Trace& trace, const DeviceSteps& device) {
+  constexpr double about = 0.2, most = 0.7;  // as where launches are searched for what recurs
+  std::vector<std::size_t> counts(device.steps.size());
+  for (const Row op : device.ops)
+    if (const std::size_t k = device.step_at(trace.ops.start[op]);
+        k < counts.size() && trace.ops.start[op] >= device.steps[k].span.start)
+      ++counts[k];
+  std::vector<std::size_t> sorted = counts;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const auto usual = static_cast<double>(*middle);
+  const auto alike = std::count_if(counts.begin(), counts.end(), [&](std::size_t n) {
+    return std::abs(static_cast<double>(n) - usual) <= about * usual;
+  });
+  return static_cast<double>(alike) >= most * static_cast<double>(counts.size());
+}
+
+// Marks are evidence and no proof. They do not mark the unit if most of the device's work, and of
+// the recording's time, lies outside of their steps; and two steps are a unit only if they are
+// alike.
+bool mark_the_unit(const Trace& trace, const DeviceSteps& device) {
+  const auto count = static_cast<double>(device.steps.size());
+  const double least = 0.5 * count / (count + 1);  // one more may lie in parts at both ends
+  const Ns all = trace.ops.end[device.ops.back()] - trace.ops.start[device.ops.front()],
+           in_steps = device.steps.back().span.end - device.steps.front().span.start;
+  if (static_cast<double>(in_steps) < least * static_cast<double>(all) &&
+      busy_fraction(trace, device) < least)
+    return false;
+  return device.steps.size() != 2 || are_alike(trace, device);
 }
 
 // The names of steps from ranges, and of the repetitions within a typical one.
@@ -69,34 +116,45 @@ void leave_out_first(const Trace& trace, DeviceSteps& device) {
 
 // Uses steps from ranges, if there are any and something was launched in them.
 void take_ranges(const Trace& trace, const Classes& classes, const NameClasses& names,
-                 const ProgramKind& program, DeviceSteps& device, std::optional<HostSteps> host) {
+                 const ProgramKind& program, DeviceSteps& device,
+                 const std::optional<HostSteps>& host) {
   if (host) device.steps = cut(trace, device.ops, *host);
   if (device.steps.empty()) return;
   device.source = host->source;
-  device.described = std::move(host->described);
+  device.described = host->described;
   device.levels = levels_of(trace, classes, names, program, device, *host);
 }
 
 // Uses steps from launches. Launches that were not recorded cut nothing.
-void take_launches(const Trace& trace, DeviceSteps& device, HostSteps host) {
+void take_launches(const Trace& trace, DeviceSteps& device, const HostSteps& host) {
   device.steps = cut(trace, device.ops, host);
   if (4 * device.steps.size() < 3 * host.begins.size()) device.steps.clear();
   if (device.steps.empty()) return;
   leave_out_first(trace, device);
   device.source = host.source;
-  device.described = std::move(host.described);
-  device.levels = std::move(host.levels);
+  device.described = host.described;
+  device.levels = host.levels;
 }
 
 }  // namespace
 
-void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const ProgramKind& program, DeviceSteps& device) {
-  take_ranges(trace, classes, names, program, device,
-              steps_from_ranges(trace, classes, device.process, device.ops));
-  if (!device.steps.empty()) return;
-  if (auto host = steps_from_launches(trace, classes, names, program, device))
-    take_launches(trace, device, std::move(*host));
+std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const ProgramKind& program,
+                                         DeviceSteps& device) {
+  std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
+  take_ranges(trace, classes, names, program, device, host);
+  if (!device.steps.empty() && mark_the_unit(trace, device)) return host;
+  device.steps.clear();
+  host = steps_from_launches(trace, classes, names, program, device);
+  if (host) take_launches(trace, device, *host);
+  return device.steps.empty() ? std::nullopt : std::move(host);
+}
+
+void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
+              const ProgramKind& program, const HostSteps& host, DeviceSteps& device) {
+  take_ranges(trace, classes, names, program, device, host);
+  if (!device.steps.empty() && !(are_alike(trace, device) && mark_the_unit(trace, device)))
+    device.steps.clear();
 }
 
 void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
@@ -112,7 +170,7 @@ void find_unit(const Trace& trace, const Classes& classes, const NameClasses& na
               ranges_called(trace, classes, device.process, device.ops, unit));
   if (!device.steps.empty()) return;
   if (auto host = launches_called(trace, classes, names, program, device, unit, known))
-    take_launches(trace, device, std::move(*host));
+    take_launches(trace, device, *host);
 }
 
 }  // namespace gh

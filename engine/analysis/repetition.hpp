@@ -1,17 +1,26 @@
 // Finds what a device's work repeats, from ranges or launches, and cuts the device's time
 // accordingly.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/host_steps.hpp"
 #include "analysis/steps.hpp"
 
 namespace gh {
 
 /// Finds the steps of a device, what they were found from and what they are called: from ranges
-/// that mark them, or else from launches that repeat. Leaves no steps if neither shows any.
-void find_repetition(const Trace& trace, const Classes& classes, const NameClasses& names,
-                     const ProgramKind& program, DeviceSteps& device);
+/// that mark them, or else from launches that repeat. Returns them as the host began them; nothing,
+/// and leaves no steps, if neither shows any.
+std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const ProgramKind& program,
+                                         DeviceSteps& device);
+
+/// Cuts a device's time where the host began the steps of another device of the job. Leaves no
+/// steps unless the device does about the same in most of them.
+void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
+              const ProgramKind& program, const HostSteps& host, DeviceSteps& device);
 
 /// The same for the level of that name. If there is none, leaves no steps and adds the names of the
 /// levels that exist to `known`.

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "analysis/launch_times.hpp"
 #include "analysis/repetition.hpp"
 #include "base/deadline.hpp"
+#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
@@ -106,6 +108,46 @@ void leave_out_startup(DeviceSteps& device) {
   if (n > 0 && 4 * lengths[n - 1] < 5 * median({after, std::min(after + 3, lengths.end())})) return;
   device.steps.erase(device.steps.begin(), device.steps.begin() + static_cast<std::ptrdiff_t>(n));
   device.left_out = static_cast<std::int64_t>(n);
+}
+
+// Repetitions that take longer and longer, by far, measure one size after another: their mean says
+// nothing, and the largest is judged. Steps that wait longer for once do not grow all along.
+void keep_largest_of_sweep(DeviceSteps& device) {
+  constexpr std::size_t least_sizes = 4;
+  constexpr double noise = 0.1;        // sizes differ by more
+  constexpr double least_times = 2.5;  // the largest, of the median: a linear growth reaches 2
+  const std::vector<Ns> lengths = device.lengths();
+  std::size_t grown = 0;
+  double longest = static_cast<double>(lengths.front());
+  for (const Ns ns : lengths) {
+    const auto length = static_cast<double>(ns);
+    if (length < (1 - noise) * longest) return;
+    grown += length > (1 + noise) * longest;
+    longest = std::max(longest, length);
+  }
+  if (grown < least_sizes || longest < least_times * static_cast<double>(median(lengths))) return;
+  device.described += fmt::format(", which grow: the largest of {}", lengths.size());
+  device.steps.erase(device.steps.begin(), device.steps.end() - 1);
+}
+
+// Devices of one job that do the same repeat the same unit: where one shows none, the others'
+// steps cut its time too, those of its own process first.
+void take_steps_of_others(const Trace& trace, const Classes& classes, const NameClasses& names,
+                          const ProgramKind& program,
+                          const std::vector<std::optional<HostSteps>>& found,
+                          std::vector<DeviceSteps>& devices) {
+  for (DeviceSteps& device : devices)
+    for (const bool same_process : {true, false})
+      for (std::size_t d = 0; d < devices.size() && device.steps.empty(); ++d)
+        if (found[d] && (devices[d].process == device.process) == same_process &&
+            !device.hardly_worked(trace, devices[d].worked_ns(trace)))
+          cut_like(trace, classes, names, program, *found[d], device);
+}
+
+// The steps whose mean is judged.
+void keep_typical(DeviceSteps& device) {
+  keep_largest_of_sweep(device);
+  leave_out_startup(device);
 }
 
 // Keeps the devices on which the level of that name repeats; its repetitions become the steps.
@@ -207,6 +249,12 @@ std::vector<Ns> DeviceSteps::lengths() const {
   return lengths;
 }
 
+Ns DeviceSteps::worked_ns(const Trace& trace) const {
+  Ns ns = 0;
+  for (const Row op : ops) ns += trace.span_of(op).length();
+  return ns;
+}
+
 std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection) {
@@ -222,15 +270,22 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     select_range(trace, devices, selection.range);
     return devices;
   }
-  if (!selection.unit.empty()) select_unit(trace, classes, names, program, selection.unit, devices);
+  if (selection.unit.empty()) {
+    std::vector<std::optional<HostSteps>> found;
+    for (DeviceSteps& device : devices) {
+      check_time();
+      found.push_back(find_repetition(trace, classes, names, program, device));
+    }
+    take_steps_of_others(trace, classes, names, program, found, devices);
+  } else if (selection.unit != window_unit) {
+    select_unit(trace, classes, names, program, selection.unit, devices);
+  }
   for (DeviceSteps& device : devices) {
-    check_time();
-    if (selection.unit.empty()) find_repetition(trace, classes, names, program, device);
     const Ns begin = trace.ops.start[device.ops.front()];
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
     else if (!device.steps.empty() && (!selection.unit.empty() || !are_too_little(trace, device)))
-      leave_out_startup(device);
+      keep_typical(device);
     else if (selection.steps)
       throw Error(
           "--steps: nothing in the report repeats; mark steps with NVTX ranges such as \"step "

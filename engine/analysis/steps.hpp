@@ -19,7 +19,9 @@ struct Selection {
   /// First and last number, both included.
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
-  std::string unit;   ///< which level of repetition to use as steps: "token"; "" to choose one
+  /// Which level of repetition to use as steps: "token"; "window" for none of them, "" to choose
+  /// one.
+  std::string unit;
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
 };
@@ -61,7 +63,13 @@ struct DeviceSteps {
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 
-  std::vector<Ns> lengths() const;  ///< of the steps
+  std::vector<Ns> lengths() const;         ///< of the steps
+  Ns worked_ns(const Trace& trace) const;  ///< by all operations, one after the other
+  /// Whether it worked less than a hundredth of the time that another device did: a default
+  /// context, a display, a framework that touches every GPU.
+  bool hardly_worked(const Trace& trace, Ns other_worked_ns) const {
+    return 100 * worked_ns(trace) < other_worked_ns;
+  }
   /// The index of the step that contains a moment, or else of the next one.
   std::size_t step_at(Ns at) const {
     return static_cast<std::size_t>(

@@ -33,6 +33,11 @@ void drop_smaller(std::vector<Period>& levels) {
   std::erase_if(levels, [&](const Period& p) { return 2 * p.busy_ns < most; });
 }
 
+struct Unit {
+  Period period;
+  std::size_t micro_batches = 0;  // that feed one update, where these were found and the unit not
+};
+
 class UnitSearch {
  public:
   UnitSearch(const Trace& trace, const UnitNames& names, const LaunchSequence& sequence,
@@ -50,15 +55,69 @@ class UnitSearch {
     return levels;
   }
 
-  // Which level people tune by: the outermost that is more than a sequence of the next one.
-  std::size_t chosen(const std::vector<Period>& levels) const {
+  // The level that people tune by. Two repetitions are enough only where three of nothing serve:
+  // the recording holds two updates of many micro-batches each, or two images with most of their
+  // work around the loop.
+  std::optional<Unit> unit(const std::vector<Period>& levels) const {
+    const Period* chosen = levels.empty() ? nullptr : &levels[chosen_of(levels)];
+    if (chosen && !(chosen->is_nearly_whole() && holds_half(*chosen))) chosen = nullptr;
+    if (chosen) return closed_by_updates(*chosen).value_or(Unit{*chosen});
+    if (std::optional<Period> twice = find_twice(seq_)) return Unit{std::move(*twice)};
+    return std::nullopt;
+  }
+
+ private:
+  // The outermost level that is more than a sequence of the next one.
+  std::size_t chosen_of(const std::vector<Period>& levels) const {
     std::size_t unit = 0;
     for (std::size_t inner = 1; inner < levels.size(); ++inner)
       if (is_loop_of_its_own(levels[inner], levels[unit])) unit = inner;
     return unit;
   }
 
- private:
+  // Whether the loop takes half of the device's work or of the recording's time. One more
+  // repetition may lie in parts at both ends.
+  bool holds_half(const Period& p) const {
+    double busy_ns = 0;
+    for (std::size_t i = 0; i < seq_.size(); ++i) busy_ns += static_cast<double>(seq_.busy_ns(i));
+    const auto ns = [&](std::size_t from, std::size_t to) {
+      return static_cast<double>(seq_.begun(std::min(to, seq_.size() - 1)) - seq_.begun(from));
+    };
+    const auto count = static_cast<double>(p.count());
+    const double least = 0.5 * count / (count + 1);
+    return p.busy_ns >= least * busy_ns ||
+           ns(p.cuts.front(), p.cuts.back()) >= least * ns(0, seq_.size());
+  }
+
+  // Where as many repetitions each feed one update of the model, the update closes the unit.
+  std::optional<Unit> closed_by_updates(const Period& p) const {
+    if (content(p).optimizer) return std::nullopt;
+    // The last update may follow the last repetition.
+    std::size_t last = std::min(seq_.size(), p.cuts.back() + p.length());
+    while (last > p.cuts.back() && !names_.content(last - 1, last).optimizer) --last;
+    const auto end_of = [&](std::size_t k) { return k + 1 < p.count() ? p.end_of(k) : last; };
+    std::vector<std::size_t> ends;  // the repetitions that hold the optimizer's work
+    for (std::size_t k = 0; k < p.count(); ++k)
+      if (names_.content(p.begin_of(k), end_of(k)).optimizer) ends.push_back(k);
+    if (ends.size() < 2 || ends[1] - ends[0] < 2) return std::nullopt;
+    const std::size_t each = ends[1] - ends[0];
+    for (std::size_t n = 1; n < ends.size(); ++n)
+      if (ends[n] - ends[n - 1] != each) return std::nullopt;
+    std::vector<std::size_t> cuts;
+    if (ends.front() + 1 >= each) cuts.push_back(p.begin_of(ends.front() + 1 - each));
+    for (const std::size_t k : ends) cuts.push_back(end_of(k));
+    if (cuts.size() < 3) return std::nullopt;
+    return Unit{period_at(seq_, std::move(cuts)), each};
+  }
+
+  // Whether an inner level leaves work out that the outer one holds: most of what the inner one
+  // leaves out recurs in the outer one.
+  static bool leaves_work_out(const Period& inner, const Period& outer) {
+    if (inner.is_whole() || inner.has_rare_events()) return false;
+    return outer.is_whole() || outer.has_rare_events() ||
+           2 * (1 - outer.recurring_busy_fraction) < 1 - inner.recurring_busy_fraction;
+  }
+
   UnitContent content(const Period& p) const {
     return names_.content(p.begin_of(p.typical), p.end_of(p.typical));
   }
@@ -72,10 +131,13 @@ class UnitSearch {
              std::tuple(outer.kinds, outer.regular_fraction);
     // Each of three streams that take turns adds kinds of its own.
     if (static_cast<double>(inner.kinds) * each < static_cast<double>(outer.kinds)) return false;
+    if (leaves_work_out(inner, outer)) return false;
     const UnitContent within = content(inner), around = content(outer);
     if (around.optimizer && !within.optimizer) return false;
     if (names_.may_be_layers() && within.is_inside()) return false;
-    if (names_.are_tokens() && within.loss_or_embedding) return false;  // tokens of a request
+    // Layers take in nothing of their own, although the program is not known to run a model.
+    if (within.is_inside() && within.product && around.input) return false;
+    if (inner.is_whole()) return true;
     if (within.optimizer && within.product && inner.regular_fraction >= 0.75) return true;
     const double added = static_cast<double>(outer.length()) -
                          std::round(each) * static_cast<double>(inner.length());
@@ -91,8 +153,7 @@ class UnitSearch {
     if (are_modules(p)) return true;
     if (50 * (p.cuts.back() - p.cuts.front()) > 49 * seq_.size() || !content(p).is_inside())
       return false;
-    const auto inner = repeat_within(seq_, p.begin_of(p.typical), p.end_of(p.typical));
-    return !inner || inner->share < 0.75;
+    return !holds_layers(seq_, p.begin_of(p.typical), p.end_of(p.typical));
   }
 
   // Whether each repetition begins with a different module, "blocks.3", rather than all with the
@@ -154,10 +215,16 @@ class UnitChoice {
       : names_(names), seq_(sequence) {}
 
   // The steps of a level, with the repetitions in each.
-  HostSteps steps(const Period& unit) const {
+  HostSteps steps(const Period& unit, std::size_t micro_batches = 0) const {
     const std::size_t from = unit.begin_of(unit.typical), to = unit.end_of(unit.typical);
     HostSteps steps = steps_of(unit, seq_);
-    steps.levels = names_.levels_within(from, to);
+    if (micro_batches > 0) {
+      steps.levels = names_.levels_within(from, from + (to - from) / micro_batches);
+      steps.levels.insert(steps.levels.begin(),
+                          {"micro-batch", static_cast<std::int64_t>(micro_batches)});
+    } else {
+      steps.levels = names_.levels_within(from, to);
+    }
     steps.levels.insert(steps.levels.begin(),
                         {names_.name_of(from, to, ""),
                          static_cast<std::int64_t>(std::max(unit.seen, unit.count()))});
@@ -239,8 +306,9 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
   const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
   const std::vector<Period> levels = search.levels();
-  if (levels.empty()) return std::nullopt;
-  return UnitChoice(unit_names, sequence).steps(levels[search.chosen(levels)]);
+  const std::optional<Unit> unit = search.unit(levels);
+  if (!unit) return std::nullopt;
+  return UnitChoice(unit_names, sequence).steps(unit->period, unit->micro_batches);
 }
 
 std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,

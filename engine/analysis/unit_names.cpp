@@ -79,7 +79,7 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
                                    double share) const {
   constexpr double most = 0.75;
   if (!inner.product) return "";
-  if (inner.loss_or_embedding || inner.input) {  // a whole pass of the model
+  if ((inner.loss_or_embedding || inner.input) && !inner.optimizer) {  // a whole pass of the model
     if (unit.optimizer) return "micro-batch";
     return are_tokens() && share >= most ? "token" : "";
   }
@@ -97,6 +97,8 @@ std::vector<UnitLevel> UnitNames::levels_within(std::size_t from, std::size_t to
     from = inner->begin;
     to = from + inner->length;
     const std::string name = name_within(unit, content(from, to), inner->share);
+    // A recurrent layer holds its time's steps; but a model that runs several times is no layer.
+    if (name == "layer" && !trains() && holds_layers(seq_, from, to)) break;
     if (name.empty() || (!levels.empty() && name == levels.back().name)) break;
     levels.push_back({name, static_cast<std::int64_t>(inner->count)});
     if (name == "layer") break;

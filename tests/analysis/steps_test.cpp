@@ -376,3 +376,23 @@ TEST_CASE("steps: steps of every recording are in order and disjoint") {
     }
   }
 }
+
+TEST_CASE("steps: a device without steps of its own takes those of the job") {
+  // Rank 1 does the same, but its launches come in another order each time.
+  const Analysis a(trace_from_text(R"(
+    local ops = {}
+    for step = 0, 5 do
+      for k = 0, 7 do
+        local at = 1000 * step + 100 * k
+        ops[#ops + 1] = { at + 10, at + 90, kernel = 'k' .. k, launched = { at, at + 5 } }
+        ops[#ops + 1] = { at + 10, at + 90, kernel = 'r' .. (k * (step + 3)) % 8 .. step, rank = 1,
+                          launched = { at, at + 5 } }
+      end
+    end
+    return { ops = ops })"),
+                   Classes(), {});
+  REQUIRE(a.devices.size() == 2);
+  CHECK(a.devices[0].steps.size() >= 5);
+  CHECK(a.devices[1].steps.size() >= 5);
+  CHECK(a.devices[1].source == StepSource::kernels);
+}

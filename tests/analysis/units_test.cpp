@@ -1,12 +1,14 @@
 // What repeats in a program: at which level, how often, and what it is called.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "analysis/analysis.hpp"
 #include "analysis/launch_sequence.hpp"
 #include "read/read.hpp"
+#include "support/random.hpp"
 #include "support/traces.hpp"
 
 using namespace gh;
@@ -319,6 +321,177 @@ TEST_CASE("units: steps that have less and less to do are not start-up") {
     p.kernel("eliminate_row", 600 - 10 * i, 600 - 10 * i).kernel("eliminate_rest", 9).host(5);
   });
   CHECK(p.units().left_out == 0);
+}
+
+// --- The unit leaves nothing of its loop out
+
+TEST_CASE("units: layers that gather their weights and hold updates are no steps") {
+  Program p;
+  p.times(8, [&](int) {
+    p.copy("h2d", 65536).kernel(embedding, 77);
+    p.times(12, [&](int) { layer(p.kernel("ncclDevKernel_AllGather", 9), 1); });
+    p.kernel("void (anonymous namespace)::cunn_SoftMaxForward<nll_loss>", 51);
+    p.kernel("norm", 5).kernel(adam, 40, 400).kernel(adam, 41, 400).host(100);
+  });
+  CHECK(told(p.units()).starts_with("8 training steps"));
+}
+
+TEST_CASE("units: the inner loops of a read are no iterations") {
+  Program p;
+  p.times(10, [&](int) {
+    p.copy("h2d").kernel("hash", 8, 60).kernel("fill", 8, 30);
+    p.times(2, [&](int) {
+      p.kernel("histogram").kernel("scan");
+      p.times(4, [&](int) { p.kernel("upsweep", 4, 8).kernel("downsweep", 4, 8); });
+    });
+    p.kernel("compare", 8, 80).copy("d2h").host(50);
+  });
+  CHECK(told(p.units()) == "10 iterations");
+}
+
+TEST_CASE("units: a whole inner loop is the unit, whatever holds it") {
+  Program p;
+  p.times(5, [&](int) {
+    p.times(40, [&](int) { p.copy("h2d").kernel("tile").copy("d2h"); });
+    p.call("cudaDeviceSynchronize").host(4000);
+  });
+  CHECK(told(p.units()) == "200 iterations");
+}
+
+TEST_CASE("units: two updates of eight micro-batches each are two steps") {
+  Program p;
+  p.times(2, [&](int) {
+    p.times(8, [&](int) { pass(p, 3); });
+    p.times(19, [&](int k) { p.kernel(adam, 40 + k, 100); });
+    p.host(100);
+  });
+  CHECK(told(p.units()).starts_with("2 training steps of 8 micro-batches"));
+}
+
+TEST_CASE("units: two images are a loop of two, because the work around their calls recurs") {
+  Program p;
+  const auto once = [&](const std::string& name, int kernels) {
+    p.times(kernels, [&](int k) { p.kernel(name + std::to_string(k), 64, 400); });
+  };
+  p.times(2, [&](int) {
+    once("encode", 12);
+    p.times(25, [&](int) { p.kernel("attend").kernel("mix").kernel("step"); });
+    once("decode", 12);
+    p.copy("d2h", 1 << 20).host(500);
+  });
+  CHECK(told(p.units()) == "2 iterations");
+}
+
+TEST_CASE("units: a loop that holds little of the work is a part of the window") {
+  Program p;
+  p.times(300, [&](int k) { p.kernel("encode" + std::to_string(k), 64, 400); });
+  p.times(15, [&](int) { p.copy("h2d").kernel("find").kernel("mask").copy("d2h").host(20); });
+  CHECK(told(p.units()) == "window");
+}
+
+TEST_CASE("units: steps that save now and then stay steps, however long that takes") {
+  Program p;
+  p.times(30, [&](int i) {
+    pass(p, 2);
+    p.kernel(adam, 40, 100).kernel(adam, 41, 100);
+    if (i % 10 == 9) p.times(10, [&](int) { p.copy("d2h", 1 << 24, 3600); });
+    p.host(100);
+  });
+  CHECK(told(p.units()).starts_with("30 training steps"));
+}
+
+TEST_CASE("units: of a sweep of sizes the largest is judged") {
+  Program p;
+  p.times(12, [&](int i) {
+    p.copy("h2d", 4096 << i, 10 << i)
+        .kernel("add", 1 << i, 20 << i)
+        .copy("d2h", 4096 << i, 10 << i);
+    p.call("cudaDeviceSynchronize").host(40);
+  });
+  const DeviceSteps d = p.units();
+  CHECK(d.steps.size() == 1);
+  CHECK(contains(d.described, "which grow: the largest of 1"));
+  CHECK(d.steps.front().span.length() > 40'000'000);
+  // A slow first step is no sweep.
+  Program warm;
+  warm.times(12, [&](int i) {
+    warm.copy("h2d").kernel("add", 8, i == 11 ? 4000 : 200).copy("d2h").host(40);
+  });
+  CHECK(warm.units().steps.size() >= 11);
+}
+
+// --- Marks are evidence and no proof
+
+TEST_CASE("units: marks whose steps hold little of the work mark no unit") {
+  Program p;
+  p.range("batch 0", [&] { p.kernel("load", 1, 20); });
+  p.range("batch 1", [&] { p.kernel("load", 1, 20); });
+  p.range("batch 2", [&] { p.kernel("load", 1, 20); });
+  p.times(200, [&](int k) { p.kernel("train" + std::to_string(k), 64, 400); });
+  CHECK(told(p.units()) == "window");
+}
+
+TEST_CASE("units: two marked steps that differ are no unit") {
+  Program p;
+  for (const int kernels : {20, 250, 60})
+    p.range(fmt::format("process batch {}", kernels), [&] {
+      p.times(kernels, [&](int k) { p.kernel("work" + std::to_string(k % 97), kernels + k, 100); });
+    });
+  CHECK(told(p.units()) == "window");
+}
+
+TEST_CASE("units: ranges that number layers mark no steps") {
+  Program p;
+  p.range("Model_Forward", [&] {
+    p.kernel(embedding, 77);
+    for (int l = 0; l < 4; ++l)
+      p.range(fmt::format("TransformerLayer_{}", l), [&] { layer(p, 1); });
+    p.kernel(gemm, 500);
+  });
+  CHECK(told(p.units()) == "window");
+}
+
+TEST_CASE("units: --unit window judges the window of a program that repeats") {
+  Program p;
+  p.times(50, [&](int) { p.copy("h2d").kernel("solve").copy("d2h").host(20); });
+  CHECK(told(p.units()) == "50 iterations");
+  CHECK(told(p.units("window")) == "window");
+}
+
+// Loops of random lengths and contents: the unit is the step, whatever lies within and around.
+TEST_CASE("units: loops nested three deep, of random lengths, are found") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const int steps = 4 + static_cast<int>(random.below(8)),
+              layers = 2 + static_cast<int>(random.below(6)),
+              heads = 1 + static_cast<int>(random.below(3)),
+              log_every = 3 + static_cast<int>(random.below(5)),
+              save_every = random.below(2) == 0 ? 1000 : 4 + static_cast<int>(random.below(4));
+    const bool varies = random.below(2) == 0, starts = random.below(2) == 0;
+    Program p;
+    if (starts) p.times(20, [&](int k) { p.kernel("first_use" + std::to_string(k), 3, 50); });
+    const auto part = [&](const std::string& name, int kernels) {
+      p.times(kernels, [&](int k) {
+        const int grid = 64 + k + (varies ? static_cast<int>(random.below(64)) : 0);
+        p.kernel(name + std::to_string(k), grid, 10 + static_cast<double>(random.below(30)));
+      });
+    };
+    p.times(steps, [&](int i) {
+      p.copy("h2d", 65536).host(static_cast<double>(random.below(200)));
+      part("begin", 6);
+      p.times(layers, [&](int) {
+        part("layer", 3);
+        p.times(heads, [&](int) { part("head", 2); });
+      });
+      part("end", 6);
+      if (i % log_every == 0) p.copy("d2h", 4, 2);
+      if (i % save_every == save_every - 1) p.times(10, [&](int) { p.copy("d2h", 1 << 22, 200); });
+    });
+    const DeviceSteps d = p.units();
+    REQUIRE(d.source == StepSource::kernels);
+    CHECK(d.levels.front().count == steps);
+  }
 }
 
 TEST_CASE("units: recordings repeat as often without their ranges") {
