@@ -9,6 +9,7 @@
 //                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
 //                 unit_names.hpp names them
 //   crews.hpp     which host threads launch work together
+//   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
 //   structure/    which ranges, module, operator and pass each launch belongs to; the least time

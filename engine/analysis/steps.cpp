@@ -235,6 +235,7 @@ void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const s
   for (DeviceSteps& device : devices) {
     device.steps = steps_in_range(trace, device, glob);
     device.source = StepSource::selected_range;
+    device.selected = true;
     device.described = fmt::format("ranges that match '{}'", glob);
   }
   std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
@@ -293,7 +294,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
           "use --range");
     else
       take_whole_window(trace, device);
-    if (!selection.steps) device.before_ns = device.steps.front().span.start - begin;
+    device.selected = selection.steps.has_value();
+    if (!device.selected) device.before_ns = device.steps.front().span.start - begin;
   }
   return devices;
 }

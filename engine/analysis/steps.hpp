@@ -60,6 +60,8 @@ struct DeviceSteps {
   std::vector<UnitLevel> levels;
   /// Start-up steps that took far longer than the rest and were left out.
   std::int64_t left_out = 0;
+  /// Whether the user chose these steps of more, or these ranges.
+  bool selected = false;
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 

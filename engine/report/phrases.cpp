@@ -107,13 +107,50 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   else
     text += fmt::format("{} from {}", plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
                         d.described);
-  Ns told = 0;
-  for (const Ns length : lengths) told += length;
-  if (d.source != StepSource::none && 10 * d.before_ns > told && d.before_ns > 3 * median(lengths))
-    text += fmt::format("; {} of start-up are left out", duration(d.before_ns));
-  else if (d.left_out > 0)
+  if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   return text;
+}
+
+namespace {
+
+std::string segment_name(const Analysis& a, const Segment& s) {
+  switch (s.kind) {
+    case Segment::Kind::start_up: return "start-up";
+    case Segment::Kind::before: return a.has_steps() ? "before the " + a.words().many : "before";
+    case Segment::Kind::after:
+      return a.has_steps() ? "after the last " + a.words().noun : "after the window";
+    default: return a.has_steps() ? plural(s.steps, a.unit()) : "the window";
+  }
+}
+
+}  // namespace
+
+std::vector<SegmentLine> segment_lines(const Analysis& a, const Segments& segments) {
+  const auto devices = static_cast<Ns>(std::max<std::size_t>(1, a.devices.size()));
+  std::vector<SegmentLine> lines;
+  for (const Segment& s : segments.list)
+    lines.push_back({.label = segment_name(a, s),
+                     .ns = s.device_ns / devices,
+                     .fraction = segments.fraction(s),
+                     .repeats = s.loop ? plural(s.loop->count, s.loop->name) : "",
+                     .segment = &s});
+  return lines;
+}
+
+std::string outside_text(const Analysis& a) {
+  constexpr double least = 0.1;  // of the recording: what takes less changes no decision
+  if (fraction_outside(a) < least) return "";
+  const Segments segments = segments_of(a);
+  std::string text = fmt::format("Of the {} recorded:", duration(segments.recording.length()));
+  const char* separator = " ";
+  for (const SegmentLine& line : segment_lines(a, segments)) {
+    text += fmt::format("{}{} {} ({}, GPU busy {}{})", separator, line.label, duration(line.ns),
+                        percent(line.fraction), percent(line.segment->busy_fraction()),
+                        line.repeats.empty() ? "" : ": " + line.repeats);
+    separator = ", ";
+  }
+  return text + '.';
 }
 
 std::string repeats_text(const Analysis& a) {
@@ -161,6 +198,7 @@ std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
   std::vector<std::string> notes;
   if (const std::string text = step_time_text(a, step); !text.empty()) notes.push_back(text);
   if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
+  if (const std::string outside = outside_text(a); !outside.empty()) notes.push_back(outside);
   for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(
         fmt::format("device {} is left out: it ran {} and no {}", a.trace.devices[d.device].ordinal,

@@ -102,6 +102,34 @@ Json device_json(const Analysis& a, const StepTime& step, std::size_t device) {
                                    static_cast<std::int64_t>(steps.steps.size()))}};
 }
 
+// The whole recording; each segment's account adds up to its length on all devices.
+Json segments_json(const Analysis& a) {
+  static constexpr std::array names{"start-up", "before", "steps", "after"};
+  const Segments segments = segments_of(a);
+  return json_list(segment_lines(a, segments), [&](const SegmentLine& line) {
+    const Segment& s = *line.segment;
+    Json account = Json::array();
+    for (std::size_t c = 0; c < s.cause_ns.size(); ++c)
+      if (s.cause_ns[c] > 0)
+        account.push_back(
+            {{"cause", segments.causes[c]},
+             {"label", cause_label(segments.causes[c])},
+             {"ns", s.cause_ns[c]},
+             {"fraction", static_cast<double>(s.cause_ns[c]) / static_cast<double>(s.device_ns)}});
+    return Json{{"kind", names[static_cast<std::size_t>(s.kind)]},
+                {"label", line.label},
+                {"start_ns", s.span.start},
+                {"end_ns", s.span.end},
+                {"device_ns", s.device_ns},
+                {"fraction", line.fraction},
+                {"busy_fraction", s.busy_fraction()},
+                {"steps", s.steps},
+                {"repeats",
+                 s.loop ? Json{{"name", s.loop->name}, {"count", s.loop->count}} : Json(nullptr)},
+                {"account", account}};
+  });
+}
+
 // What binds a step; null without GPU work.
 Json bound_json(const Analysis& a, const StepTime& step) {
   const BoundBy bound = bound_by(a, step);
@@ -212,6 +240,7 @@ Json report_json(const Analysis& a, const Report& report) {
           {"devices", devices},
           {"window_ns", window},
           {"unit", unit_json(a)},
+          {"segments", segments_json(a)},
           {"steps", steps_json(a, report.step)},
           {"account", account_json(cause_times(a, report.step), a.step_count())},
           {"bound", bound_json(a, report.step)},
