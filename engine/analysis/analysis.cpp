@@ -84,6 +84,7 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   devices = timed("steps", [&] { return find_steps(trace, classes, names, program, selection); });
   unused_devices = take_unused(trace, devices);
   account_for_time();
+  take_measured_name();
 }
 
 Analysis::Analysis(Trace read, std::vector<DeviceSteps> with_steps, Classes known,
@@ -102,6 +103,15 @@ void Analysis::account_for_time() {
   account =
       timed("account", [&] { return make_account(trace, classes, names, devices, failed_calls); });
   processes_on_a_device = gh::processes_on_a_device(*this);
+}
+
+// Who measured a unit of the same length knows what it is called.
+void Analysis::take_measured_name() {
+  const MeasuredStep& measured = trace.measured_step;
+  if (!has_steps() || measured.recorded_ns == 0 || measured.unit == "step") return;
+  if (part_of_unit(measured.recorded_ns, recorded_step_ns()) != 1) return;
+  for (DeviceSteps& d : devices)
+    if (!d.levels.empty()) d.levels.front().name = measured.unit;
 }
 
 std::string Analysis::why_shared() const {

@@ -121,6 +121,7 @@ struct Analysis {
   Lazy<RangeFlops> range_flops_;
   Lazy<Structure> structure_;
   void account_for_time();
+  void take_measured_name();
 };
 
 }  // namespace gh
