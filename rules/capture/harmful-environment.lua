@@ -42,7 +42,7 @@ local variables = {
       local calls = trace:calls { class = "allocation" }
       local count = calls:count() / trace:fact "steps.count"
       local idle = trace:idle { cause = "allocation" }
-      if calls:count() < options.least or not calls:throughout() then return end
+      if calls:count() < options.least or calls:at_start_or_end() then return end
       return {
         message = "caching",
         data = {
@@ -127,7 +127,7 @@ variables[#variables + 1] = {
   evaluate = function(trace, options)
     local idle = trace:idle { cause = { "unknown", "input" } }
     local share = idle:union_ns() / trace:total_ns()
-    if share < options.host_share or not idle:throughout() then return end
+    if share < options.host_share or idle:at_start_or_end() then return end
     return {
       message = "threads",
       data = { share = share },

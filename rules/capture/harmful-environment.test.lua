@@ -28,8 +28,29 @@ local sgemm = { { 20, 900, kernel = "ampere_sgemm_128x64_nn" } }
 -- PyTorch's operators around the launches, as far as they are needed to know it by.
 local torch = { { 0, 15, "aten::mm" } }
 local churn = { { 650, 750, "cudaMalloc" }, { 760, 900, "cudaFree" } }
+-- A hundred kernels that nothing repeats; from the one numbered `first` on, twenty times memory is
+-- allocated and freed between two.
+local function window(first)
+  local trace = with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { ops = {}, calls = {}, ranges = {} })
+  for i = 1, 100 do
+    local at = 1000 * i
+    trace.ops[i] = { at + 20, at + 620, kernel = "part_" .. i, launched = { at + 5, at + 10 } }
+    trace.ranges[i] = { at, at + 15, "aten::mm" }
+    if i >= first and i < first + 20 then
+      trace.calls[#trace.calls + 1] = { at + 650, at + 750, "cudaMalloc" }
+      trace.calls[#trace.calls + 1] = { at + 760, at + 900, "cudaFree" }
+    end
+  end
+  return trace
+end
 
 return {
+  {
+    name = "allocations in the loop without steps, though late only",
+    trace = window(78),
+    expect = { { subject = "PYTORCH_NO_CUDA_MEMORY_CACHING" } },
+  },
+  { name = "allocations at the start", trace = window(1), expect = "clean" },
   {
     name = "launches that wait",
     trace = loop(true, with("CUDA_LAUNCH_BLOCKING", "1")),

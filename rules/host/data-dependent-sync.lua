@@ -146,7 +146,7 @@ return {
     if
       found:count() == 0
       or (repeats and times < options.least and not turns)
-      or (not repeats and (found:count() < options.all or not found:throughout()))
+      or (not repeats and (found:count() < options.all or found:at_start_or_end()))
     then
       return {}
     end

@@ -90,7 +90,45 @@ local function turns(more)
   }
 end
 
+-- Forty-eight kernels that nothing repeats; after twelve of them, from the one numbered `first` on,
+-- the host waits for the size of a selection, and launches the next 600 us later.
+local function window(first)
+  local trace, at = { ops = {}, calls = {} }, 0
+  for i = 1, 48 do
+    local reads = i >= first and i < first + 12
+    trace.ops[#trace.ops + 1] = {
+      at + 10,
+      at + 400,
+      kernel = (reads and "NonZeroOp_" or "expert_") .. i,
+      launched = { at, at + 5 },
+    }
+    if reads then
+      trace.ops[#trace.ops + 1] = {
+        at + 401,
+        at + 403,
+        copy = "d2h",
+        bytes = 4,
+        to = "pageable",
+        launched = { at + 6, at + 10 },
+      }
+      trace.calls[#trace.calls + 1] = { at + 11, at + 420, "cudaStreamSynchronize" }
+    end
+    at = at + (reads and 1000 or 400)
+  end
+  return trace
+end
+
 return {
+  {
+    name = "fires without steps on a loop that comes late",
+    trace = window(36),
+    expect = { { severity = "error", subject = "sizes" } },
+  },
+  {
+    name = "is silent without steps where the start reads sizes back",
+    trace = window(1),
+    expect = "clean",
+  },
   {
     name = "fires on a selection in each turn of a loop",
     trace = turns { launches = 8 },

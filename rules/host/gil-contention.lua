@@ -14,15 +14,15 @@ return {
   },
   messages = {
     recorded = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
-      launching thread waits for Python's lock.{host}{start}",
+      launching thread waits for Python's lock.{host}{once}",
     woken = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
       launching thread waits in '`{doing}`', in pieces no longer than Python's switch interval, \z
       until another thread of the process that was in no operating-system call wakes it. Threads \z
-      that share Python's lock behave like this.{host}{start}",
+      that share Python's lock behave like this.{host}{once}",
     inferred = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
       launching thread waits in '`{doing}`', in pieces no longer than Python's switch interval, \z
       and another thread of the process runs all the while. A thread that waits for Python's lock \z
-      behaves like this.{host}{start}",
+      behaves like this.{host}{once}",
   },
   headlines = {
     recorded = "The launching thread waits for Python's lock",
@@ -73,7 +73,7 @@ return {
     end
     local doing = require "doing"(trace, pauses)
     known = (trace:fact "host.python_lock_fraction" or 0) > 0
-    local once = trace:fact "steps.found" == 0 and not pauses:throughout()
+    local at_most, once = require "start_or_end"(trace, pauses)
     return {
       {
         subject = "lock",
@@ -85,13 +85,11 @@ return {
           share = share,
           doing = doing or "a lock",
           host = require "host"(trace, pauses),
-          start = once
-              and " It does not go on all through the recording, so it may be the program's start."
-            or "",
+          once = once,
         },
         recoverable_ns = idle,
         change = { { pause = pauses } },
-        at_most = once and "note" or nil,
+        at_most = at_most,
         confidence = known and "high" or "medium",
         metrics = {
           {

@@ -42,6 +42,29 @@ local function runs(from, to)
 end
 local lock =
   { { 2020, 6000, thread = "main" }, { 2010, 6000, thread = "worker", holds = true } }
+-- Forty kernels that nothing repeats: before three of them, from the one numbered `first` on, the
+-- launching thread waits for the lock for 4 ms.
+local function three_waits(first)
+  local trace, at = { ops = {}, python_lock = {} }, 0
+  for i = 1, 40 do
+    local wait = i >= first and i < first + 3 and 4000 or 0
+    if wait > 0 then
+      local lock = trace.python_lock
+      lock[#lock + 1] = { at + 20, at + wait, thread = "main" }
+      lock[#lock + 1] = { at + 10, at + wait, thread = "worker", holds = true }
+    end
+    at = at + wait
+    trace.ops[i] = {
+      at + 20,
+      at + 1000,
+      kernel = "at::native::elementwise_kernel_" .. i,
+      launched = { at + 5, at + 10 },
+      thread = "main",
+    }
+    at = at + 1000
+  end
+  return trace
+end
 -- What the worker calls: it wakes the launching thread at the end; `more` besides.
 local function woken(more)
   local calls = steps("pthread_cond_timedwait", 1990).os_calls
@@ -64,6 +87,16 @@ return {
           thread waits for Python's lock.*held by thread 'worker*",
       },
     },
+  },
+  {
+    name = "goes by its share without steps where it comes late only",
+    trace = three_waits(37),
+    expect = { { severity = "error", message = "*held by thread 'worker*" } },
+  },
+  {
+    name = "is a note where it may be the start",
+    trace = three_waits(1),
+    expect = { { severity = "note", message = "* so it may be the program's start or end." } },
   },
   {
     name = "fires on waits in pieces next to a thread that runs",

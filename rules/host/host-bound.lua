@@ -31,12 +31,12 @@ return {
   },
   messages = {
     named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
-      computes, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+      computes, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     read = "The host reads a result back {times:once|# times} {a_step} and works on it before it \z
       launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} \z
-      ({share:fraction}){name}.{host}{start}",
+      ({share:fraction}){name}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching \z
-      thread computes.{host}{start}",
+      thread computes.{host}{once}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",
@@ -49,8 +49,8 @@ return {
       work (gpu-idle). The time counts if a range, an operator or a sampled function names it, if \z
       the thread is known to be on a CPU, if the calls in which threads wait were recorded and it \z
       is in none, or if it lies between a result that the host waited for and the next work that \z
-      it gave the GPU. Time that is not known to be work belongs to gpu-idle. Without steps, what \z
-      does not go on all through the recording may be the program's start: then it is a note.",
+      it gave the GPU. Time that is not known to be work belongs to gpu-idle. What may be the \z
+      program's start or end is a note.",
     why = "The GPU waits for whatever the host computes between a result and the next launch: \z
       environments of reinforcement learning, NumPy between two calls of a model, tokenizing, \z
       sampling, logging. A faster GPU changes nothing then, and no CUDA graph reaches across.",
@@ -138,10 +138,10 @@ return {
     local copies = trace:read_backs()
     local after = pauses:where { after = copies }
     local read = after:union_ns() >= options.read * idle
-    local once = trace:fact "steps.found" == 0 and not pauses:throughout()
+    local at_most, once = require "start_or_end"(trace, pauses)
     local times = copies:count() / steps
     local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
-    local planner = not once
+    local planner = not at_most
       and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
     local launches_too = what
       and trace
@@ -166,9 +166,7 @@ return {
           name = what and ", most of it in " .. what or "",
           times = math.max(1, math.floor(times + 0.5)),
           host = require "host"(trace, pauses),
-          start = once
-              and " It does not go on all through the recording, so it may be the program's start."
-            or "",
+          once = once,
         },
         recoverable_ns = idle,
         change = { { pause = pauses } },
@@ -178,7 +176,7 @@ return {
             and trace:ops { name = "triton_*" }:count() > 0
             and "graph-breaks"
           or nil,
-        at_most = once and "note" or nil,
+        at_most = at_most,
         confidence = (doing or read) and "high" or "medium",
         metrics = {
           {

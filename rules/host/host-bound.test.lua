@@ -15,6 +15,26 @@ local function steps(time, more)
 end
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
+-- Twelve kernels of 1 ms that nothing repeats, and before each but the first a pause of so many us.
+local function window(pauses, more)
+  local ops, at = { { 0, 1000, kernel = "a" } }, 1000
+  for i, pause in ipairs(pauses) do
+    at = at + pause
+    ops[#ops + 1] = {
+      at + 20,
+      at + 1000,
+      kernel = string.char(97 + i),
+      launched = { at + 10, at + 15 },
+    }
+    at = at + 1000
+  end
+  local trace = { ops = ops }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
+  return trace
+end
+
 -- A result that the host reads back, works on for `time` us, and then launches again, five times a
 -- step.
 local function reads(time, more)
@@ -312,7 +332,12 @@ return {
         { 9000, 20000, kernel = "a" },
       },
     },
-    expect = { { severity = "note", message = "* it may be the program's start." } },
+    expect = { { severity = "note", message = "* it may be the program's start or end." } },
+  },
+  {
+    name = "goes by its share where it comes late only",
+    trace = window { 0, 0, 0, 0, 0, 0, 0, 2000, 2000, 2000, 2000 },
+    expect = { { severity = "error", message = "*thread computes." } },
   },
   {
     name = "needs calls",

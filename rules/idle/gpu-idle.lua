@@ -19,14 +19,13 @@ return {
   },
   messages = {
     waits = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
-      waits for something other than the GPU, {most:ns} of it in \z
-      '`{doing}`'{within}.{host}{start}",
+      waits for something other than the GPU, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     preempted = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the \z
-      launching thread has work to do but gets no CPU.{host}{start}",
+      launching thread has work to do but gets no CPU.{host}{once}",
     named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
-      works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{start}",
+      works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
-      something outside of CUDA that no range names.{host}{start}",
+      something outside of CUDA that no range names.{host}{once}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",
@@ -41,8 +40,7 @@ return {
       host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time \z
       next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's \z
       garbage collection. A thread that is in no call and on no CPU, while other threads run, was \z
-      preempted. Without steps, idle time that does not go on all through the recording may be \z
-      the program's start: then it is a note.",
+      preempted. Idle time that may be the program's start or end is a note.",
     why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python \z
       code between steps (metrics, logging, schedules, tokenizing), environments stepped on the \z
       CPU and data made there.",
@@ -137,15 +135,7 @@ return {
     }
     local turns =
       pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
-    -- Without steps, pauses that do not go on all through the recording may be the program's start.
-    local once = not found
-      and not pauses
-        :where {
-          before = trace
-            :ops { kind = { "kernel", "graph", "set", "copy" } }
-            :minus(trace:ops { direction = "um_*" }),
-        }
-        :throughout()
+    local at_most, once = require "start_or_end"(trace, pauses)
     return {
       {
         subject = "host",
@@ -160,13 +150,11 @@ return {
           within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
             or "",
           outer = doing and (within ~= "" and within or doing):short() or "",
-          start = once
-              and " It does not go on all through the recording, so it may be the program's start."
-            or "",
+          once = once,
         },
         recoverable_ns = idle,
         change = doing and { { pause = pauses } } or nil, -- to record again makes nothing faster
-        at_most = once and "note" or nil,
+        at_most = at_most,
         confidence = doing and "high" or "medium",
         follows_from = 2 * turns > idle and "um-migration-storm"
           or in_turns and "launch-bound"
@@ -181,7 +169,7 @@ return {
           },
         },
         evidence = pauses:evidence { most = 5 },
-        seen = { once = once, os_calls = trace:available "os_calls" },
+        seen = { once = at_most, os_calls = trace:available "os_calls" },
       },
     }
   end,

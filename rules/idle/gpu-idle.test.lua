@@ -14,6 +14,25 @@ local function steps(time, more)
   end
   return trace
 end
+-- Twelve kernels of 1 ms that nothing repeats, and before each but the first a pause of so many us.
+local function window(pauses, more)
+  local ops, at = { { 0, 1000, kernel = "a" } }, 1000
+  for i, pause in ipairs(pauses) do
+    at = at + pause
+    ops[#ops + 1] = {
+      at + 20,
+      at + 1000,
+      kernel = string.char(97 + i),
+      launched = { at + 10, at + 15 },
+    }
+    at = at + 1000
+  end
+  local trace = { ops = ops }
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
+  return trace
+end
 local unseen = { "os_calls" } -- what the host did does not show
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
@@ -220,7 +239,94 @@ return {
         { 9000, 20000, kernel = "a" },
       },
     },
-    expect = { { severity = "note", message = "* so it may be the program's start." } },
+    expect = {
+      { severity = "note", message = "* so it may be the program's start or end." },
+    },
+  },
+  {
+    name = "goes by its share where pauses come late only",
+    trace = window(
+      { 0, 0, 0, 0, 0, 0, 0, 2000, 2000, 2000, 2000 },
+      { not_collected = unseen }
+    ),
+    expect = { { severity = "error", message = "*that no range names." } },
+  },
+  {
+    name = "goes by its share where they come anywhere",
+    trace = window(
+      { 700, 700, 700, 700, 700, 700, 700, 700, 700, 700, 700 },
+      { not_collected = unseen }
+    ),
+    expect = { { severity = "error", message = "*that no range names." } },
+  },
+  {
+    name = "goes by its share where the start pauses for long, but later pauses take as much",
+    trace = window(
+      { 3000, 0, 0, 500, 500, 500, 500, 500, 500, 500, 0 },
+      { not_collected = unseen }
+    ),
+    expect = { { severity = "error", message = "*that no range names." } },
+  },
+  {
+    name = "is a note where pauses at the start take far more than later ones",
+    trace = window(
+      { 3000, 3000, 0, 0, 0, 100, 0, 0, 0, 100, 0 },
+      { not_collected = unseen }
+    ),
+    expect = {
+      { severity = "note", message = "* so it may be the program's start or end." },
+    },
+  },
+  {
+    name = "is a note where the host uses results, and the GPU has nothing left to compute",
+    trace = {
+      not_collected = unseen,
+      ops = {
+        { 0, 9000, kernel = "a" },
+        { 9000, 20000, kernel = "b" },
+        { 24000, 24100, copy = "um_d2h", bytes = 65536, cause = "fault" },
+        { 28000, 28100, copy = "um_d2h", bytes = 65536, cause = "fault" },
+      },
+    },
+    expect = {
+      { severity = "note", message = "* so it may be the program's start or end." },
+    },
+  },
+  {
+    name = "counts pauses between migrations as others",
+    trace = {
+      not_collected = unseen,
+      ops = {
+        { 0, 9000, kernel = "a" },
+        { 9000, 20000, kernel = "b" },
+        { 24000, 24100, copy = "um_d2h", bytes = 65536, cause = "fault" },
+        { 28000, 28100, copy = "um_d2h", bytes = 65536, cause = "fault" },
+        { 28200, 30000, kernel = "c" },
+      },
+    },
+    expect = { { severity = "error", message = "*that no range names." } },
+  },
+  {
+    name = "is a note where the first of five steps has the pause",
+    trace = (function()
+      local trace = { not_collected = unseen, ranges = {}, ops = {} }
+      for i = 0, 5 do
+        local at, pause = i * 10000, i == 1 and 6500 or 0
+        trace.ranges[i + 1] = { at, at + 9900, "step " .. i }
+        trace.ops[2 * i + 1] =
+          { at + 20, at + 2000, kernel = "nvjet_tst_gemm", launched = { at + 5, at + 10 } }
+        trace.ops[2 * i + 2] = {
+          at + 2020 + pause,
+          at + 9990,
+          kernel = "nvjet_tst_gemm",
+          launched = { at + 2010 + pause, at + 2015 + pause },
+        }
+      end
+      return trace
+    end)(),
+    expect = {
+      { severity = "note", message = "* so it may be the program's start or end." },
+    },
   },
   {
     name = "needs calls",

@@ -170,10 +170,10 @@ return {
   },
   messages = {
     idle = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) \z
-      {what}{names}.{host}{start}",
+      {what}{names}.{host}{once}",
     several = "The GPU is idle for {time:lost} of {each_step} ({share:fraction}) for several \z
-      reasons, each below a tenth: {names}.{start}",
-    exposed = "For {time:lost} of {each_step} ({share:fraction}) {what}{names}.{start}",
+      reasons, each below a tenth: {names}.{once}",
+    exposed = "For {time:lost} of {each_step} ({share:fraction}) {what}{names}.{once}",
   },
   headlines = {
     idle = "The GPU is idle {short}",
@@ -184,8 +184,8 @@ return {
     what = "Goes through the causes of idle time and the exposed copies and collectives of the \z
       account. A cause that takes a tenth or more, and that no other rule has reported, becomes a \z
       finding that names the call, range, kernel or direction that most of it belongs to, with \z
-      the worst stretches; several smaller causes together are a note. Without steps, what does \z
-      not go on all through the recording may be the program's start: then it is a note.",
+      the worst stretches; several smaller causes together are a note. What may be the program's \z
+      start or end is a note.",
     why = "A report that is idle for half of its time and still clean misleads. Even if no rule \z
       knows a fix, the place to look is known.",
     fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: \z
@@ -199,7 +199,7 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local found, spoken = trace:fact "steps.found" == 1, {}
+    local spoken = {}
     for _, finding in ipairs(trace:found()) do
       spoken[finding.rule] = true
     end
@@ -212,8 +212,7 @@ return {
     end
     local findings = {}
     local function add(subject, message, what, brief, names, rows, time)
-      -- Without steps, what does not go on all through the recording may be the program's start.
-      local once = not found and not rows:throughout()
+      local at_most, once = require "start_or_end"(trace, rows)
       findings[#findings + 1] = {
         subject = subject,
         message = message,
@@ -228,12 +227,10 @@ return {
               and subject ~= "launch_latency"
               and require "host"(trace, rows)
             or "", -- launched work does not wait for the host
-          start = once
-              and " It does not go on all through the recording, so it may be the program's start."
-            or "",
+          once = once,
         },
         recoverable_ns = time,
-        at_most = once and "note" or nil,
+        at_most = at_most,
         confidence = "medium",
         metrics = {
           {

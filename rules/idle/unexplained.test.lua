@@ -107,7 +107,25 @@ return {
         { 9000, 20000, kernel = "a" },
       },
     },
-    expect = { { severity = "note", subject = "dependency" } },
+    expect = {
+      {
+        severity = "note",
+        subject = "dependency",
+        message = "* so it may be the program's start or end.",
+      },
+    },
+  },
+  {
+    name = "goes by its share where it comes late only",
+    trace = {
+      ops = {
+        { 0, 6000, kernel = "a" },
+        { 6000, 9000, kernel = "b" },
+        { 9000, 16000, kernel = "c" },
+        { 20000, 22000, kernel = "d", launched = { 10, 15 } },
+      },
+    },
+    expect = { { severity = "warning", subject = "dependency", message = "* before 'd'." } },
   },
 
   {

@@ -16,7 +16,7 @@ return {
   messages = {
     start = "Code is compiled as the program starts (mostly `{call}`): meanwhile the GPU is idle \z
       for {idle:lost} of {each_step} ({share:fraction}).",
-    throughout = "Code is loaded or compiled all through the recording (mostly `{call}`): \z
+    later = "Code is loaded or compiled not only as the program starts (mostly `{call}`): \z
       meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
     again = "Code is loaded or compiled in {some} of {all} {units} (mostly `{call}`): meanwhile \z
       the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
@@ -25,7 +25,7 @@ return {
   },
   headlines = {
     start = "Code is compiled as the program starts",
-    throughout = "Code is loaded or compiled all through the recording",
+    later = "Code is loaded or compiled not only as the program starts",
     again = "Code is loaded or compiled in {some} of {all} {units}",
     once = "Code is loaded or compiled in one of {all} {units}",
   },
@@ -35,8 +35,8 @@ return {
       step only, it is a note. Host work that ends with loading a module also counts: it made \z
       that code. So does host work between the first and the last of these calls in a step, in \z
       pauses of more than a millisecond that are twice as long as any in steps without such \z
-      calls: warm steps show what a step needs without them. Without steps, what does not go on \z
-      all through the recording is the program's start, and a note.",
+      calls: warm steps show what a step needs without them. Without steps, what may be the \z
+      program's start or end is a note.",
     why = "Kernels are loaded on first use, and compiled when a new shape comes: each time the \z
       host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends \z
       after the first steps.",
@@ -129,11 +129,8 @@ return {
       end
       -- reported by first-use
       if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end
-    else
-      some, most = waits:throughout() and 1 or 0, 1
     end
-    -- Without steps, what does not go on all through the recording is the program's start.
-    local start = not found and some < most
+    local start = not found and waits:at_start_or_end()
     -- reported by first-use
     if start and waits:where { cause = "compilation" }:count() == 0 then return {} end
     local call = calls:group("name")[1].key
@@ -143,7 +140,7 @@ return {
       {
         subject = "code",
         message = start and "start"
-          or not found and "throughout"
+          or not found and "later"
           or some > 1 and "again"
           or "once",
         data = {

@@ -155,14 +155,28 @@ return {
     expect = { { message = "*in 2 of 5 steps*", worth = { 0.02, 0.06 } } },
   },
   {
-    name = "fires without steps on what goes on all through",
+    name = "fires without steps on what is no start",
     trace = steps(1500, { ranges = {} }),
     expect = {
       {
         severity = "warning",
-        message = "Code is loaded or compiled all through the recording (mostly cuModuleLoadData)*",
+        message = "Code is loaded or compiled not only as the program starts (mostly \z
+          cuModuleLoadData)*",
       },
     },
+  },
+  {
+    name = "fires without steps on what comes late only",
+    trace = {
+      ops = {
+        { 0, 4000, kernel = "a" },
+        { 4000, 8000, kernel = "b" },
+        { 10000, 11000, kernel = "c", launched = { 9980, 9985 } },
+        { 13000, 14000, kernel = "d", launched = { 12980, 12985 } },
+      },
+      calls = { { 8000, 9950, "nvrtcCompileProgram" }, { 11000, 12950, "nvrtcCompileProgram" } },
+    },
+    expect = { { severity = "error", message = "*not only as the program starts*" } },
   },
 
   {

@@ -52,7 +52,7 @@ return {
       or a driver form of them, within the steps. If memory is freed in stream order, it adds the \z
       rest of a synchronization after the GPU has finished, if the host is in the driver (ioctl) \z
       for most of it: that is how long returning the pool's memory to the system takes. Without \z
-      steps it counts what goes on all through the recording, without single long calls that set \z
+      steps it leaves out what may be the program's start or end, and single long calls that set \z
       something up.",
     why = "Each such call takes 10 us to milliseconds and maps memory, and `cudaFree` waits for \z
       the device: the GPU runs out of work each time. A caching allocator asks the driver for \z
@@ -134,11 +134,10 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
     local waits = trace:idle { cause = "allocation" }
-    -- Without steps, only allocations of the loop go on all through the recording, and setting up
-    -- a pool or a context takes far longer
-    -- than what recurs: this separates the start from the loop.
+    -- Without steps, allocations at the start are not those of a loop, and setting up a pool or a
+    -- context takes far longer than what recurs.
     if not found then
-      if not waits:throughout() then return {} end
+      if waits:at_start_or_end() then return {} end
       local half, usual = waits:sum "duration_ns" / 2, 0
       for _, row in ipairs(waits:top(1000)) do
         if half > 0 then

@@ -256,6 +256,27 @@ return {
     expect = "clean",
   },
   {
+    name = "fires without steps on allocations that come late only",
+    trace = (function()
+      local trace = { ops = {}, calls = {} }
+      for i = 1, 32 do
+        trace.ops[i] = { (i - 1) * 250, i * 250, kernel = "build_" .. i }
+      end
+      for i = 0, 5 do
+        local at = 8000 + 1000 * i
+        trace.calls[#trace.calls + 1] = { at, at + 300, "cudaMalloc" }
+        trace.ops[#trace.ops + 1] = {
+          at + 320,
+          at + 1000,
+          kernel = "solve_" .. i,
+          launched = { at + 305, at + 310 },
+        }
+      end
+      return trace
+    end)(),
+    expect = { { severity = "warning" } },
+  },
+  {
     name = "needs calls",
     trace = steps(50, { not_collected = { "calls" } }),
     expect = "not checked",

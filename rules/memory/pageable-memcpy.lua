@@ -49,10 +49,10 @@ return {
   messages = {
     link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where \z
       pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} \z
-      ({share:fraction}) is such copying while nothing computes, or waiting for it.{start}",
+      ({share:fraction}) is such copying while nothing computes, or waiting for it.{once}",
     plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: \z
       {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or \z
-      waiting for it.{start}",
+      waiting for it.{once}",
   },
   headlines = {
     link = "{bytes:bytes} {a_step} go through pageable host memory",
@@ -73,10 +73,9 @@ return {
       `offload_optimizer.pin_memory`. In CUDA `cudaMallocHost` or `cudaHostRegister` instead of \z
       malloc. PyTorch tutorial: a guide on good usage of `non_blocking` and `pin_memory`.",
     wrong = "Pinning a buffer that is used once costs more than the copy. Pinned memory is not \z
-      swapped: leave the host enough. Without steps, copies that do not go on all through the \z
-      recording may be start-up: then it is a note. On Grace Hopper the GPU reads pageable memory \z
-      in place over NVLink-C2C, and the rule assumes that pinned memory gets no more than half of \z
-      the link.",
+      swapped: leave the host enough. Copies that may be the program's start or end are a note. \z
+      On Grace Hopper the GPU reads pageable memory in place over NVLink-C2C, and the rule \z
+      assumes that pinned memory gets no more than half of the link.",
   },
   advice = {
     {
@@ -194,8 +193,7 @@ return {
         or "offload-sync-gap"
     end
     local up = copies:where { direction = "h2d" }:sum "bytes"
-    -- Without steps, copies that do not go on all through the recording may be the program's start.
-    local once = not found and not copies:throughout()
+    local at_most, once = require "start_or_end"(trace, copies)
     return {
       {
         subject = follows and "offloaded tensors"
@@ -208,9 +206,7 @@ return {
           link = link or 0,
           exposed = exposed / steps,
           share = share,
-          start = once
-              and " It does not go on all through the recording, so it may be the program's start."
-            or "",
+          once = once,
           pinned_ms = link and string.format("%.1f", bytes / link / steps * 1e3),
           ms = string.format("%.1f", copies:sum "duration_ns" / steps / 1e6),
           link_gb = link and string.format("%.0f", link / 1e9),
@@ -231,7 +227,7 @@ return {
         } or nil,
         about = true,
         uncertain = "the host's work to feed the copies is saved too, as far as it is known",
-        at_most = (made or once) and "note" or nil,
+        at_most = made and "note" or at_most,
         confidence = link and not coherent and "high" or "medium",
         follows_from = cause,
         metrics = {

@@ -165,7 +165,27 @@ return {
         return ops
       end)(),
     },
-    expect = { { severity = "note" } },
+    expect = {
+      { severity = "note", message = "* so it may be the program's start or end." },
+    },
+  },
+  {
+    name = "goes by its share where the copies come late only",
+    trace = {
+      ops = (function()
+        local ops = {}
+        for i = 1, 40 do
+          ops[i] = { (i - 1) * 1000, i * 1000, kernel = "build_" .. i }
+        end
+        for i = 0, 9 do
+          local at = 40000 + i * 2000
+          ops[#ops + 1] = { at, at + 900, copy = "h2d", bytes = 5 * MiB, from = "pageable" }
+          ops[#ops + 1] = { at + 900, at + 2000, kernel = "merge_" .. i }
+        end
+        return ops
+      end)(),
+    },
+    expect = { { severity = "warning", message = "*or waiting for it." } },
   },
   {
     name = "counts no host work before a copy, and is a note where that takes longer than the copy",

@@ -67,7 +67,7 @@ return {
     if trace:fact "device.count" < 2 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local down, up = require "relayed"(trace)
-    if up:count() < options.least or trace:fact "steps.found" == 0 and not up:throughout() then
+    if up:count() < options.least or up:at_start_or_end() then
       return {}
     end
     local both = down:plus(up)

@@ -45,7 +45,33 @@ local function steps(more)
   }
 end
 
+-- Sixty kernels that nothing repeats, on two devices; from the one numbered `first` on, twelve of
+-- the first device's results go through the host to the second, whose next kernel waits for them.
+local function window(first)
+  local ops, at = {}, 0
+  for i = 1, 60 do
+    local sends = i >= first and i < first + 12
+    ops[#ops + 1] = { at, at + 1000, kernel = "part_" .. i }
+    at = at + 1000
+    if sends then
+      local bytes = 64 * MiB + i
+      ops[#ops + 1] = { at, at + 1300, copy = "d2h", bytes = bytes, to = "pinned" }
+      ops[#ops + 1] =
+        { at + 1320, at + 2620, copy = "h2d", bytes = bytes, from = "pinned", gpu = 1 }
+      at = at + 2640
+    end
+    ops[#ops + 1] = { at, at + 900, kernel = "rest_" .. i, gpu = 1 }
+  end
+  return { ops = ops }
+end
+
 return {
+  {
+    name = "fires without steps where it comes late only",
+    trace = window(46),
+    expect = { { subject = "copies through the host" } },
+  },
+  { name = "is silent where it may be the start", trace = window(1), expect = "clean" },
   {
     name = "fires where one device's data goes up to another",
     trace = steps(),

@@ -175,7 +175,7 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = "kernel" }
     local copies, _, gap = require "residency"(trace)
-    if copies:count() == 0 or trace:fact "steps.found" == 0 and not copies:throughout() then
+    if copies:count() == 0 or copies:at_start_or_end() then
       return found
     end
     local exposed = copies:exposed_ns(kernels)

@@ -66,7 +66,31 @@ local function regions(more)
   }
 end
 
+-- Sixty kernels that nothing repeats; for eight of them, from the one numbered `first` on, an array
+-- goes up before and comes down after.
+local function window(first)
+  local ops, at = {}, 0
+  local function add(time, op)
+    op[1], op[2], op.launched = at + 10, at + time, { at + 2, at + 5 }
+    ops[#ops + 1] = op
+    at = at + time
+  end
+  for i = 1, 60 do
+    local moves = i >= first and i < first + 8
+    if moves then add(900, { copy = "h2d", bytes = 64 * MiB, from = "pinned" }) end
+    add(500, { kernel = "stencil_" .. i })
+    if moves then add(900, { copy = "d2h", bytes = 64 * MiB, to = "pinned" }) end
+  end
+  return { ops = ops }
+end
+
 return {
+  {
+    name = "fires without steps where it comes late only",
+    trace = window(50),
+    expect = { { subject = "data that comes and goes" } },
+  },
+  { name = "is silent where it may be the start", trace = window(1), expect = "clean" },
   {
     name = "fires on arrays that come and go in each round",
     trace = rounds {},

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
+#include "base/spans.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
 
@@ -845,4 +847,80 @@ TEST_CASE("binding: a rule keeps the rows that pass its own test") {
              "function(r) n = n .. r.same .. tostring(r.none) end) return n") == "1nil2nil1nil");
   CHECK(says("return (select(2, pcall(function() a:keep({ beside = 1 }, print) end)))")
             .find("must be a selection") != std::string::npos);
+}
+
+TEST_CASE("binding: rows at the start or end are those whose time hardly recurs") {
+  // Whether these uploads are: rows of "{ start, end }" in microseconds.
+  const auto at_ends = [](const std::string& kernels, const std::vector<Span>& uploads) {
+    std::string trace = "{ ops = { " + kernels;
+    for (const Span& us : uploads)
+      trace += fmt::format("{{ {}, {}, copy = 'h2d', stream = 8 }}, ", us.start, us.end);
+    return answer(trace + "} }", "return trace:ops { kind = 'copy' }:at_start_or_end()");
+  };
+  std::string twelve;  // kernels of 1 ms that nothing repeats
+  for (int i = 0; i < 12; ++i)
+    twelve += fmt::format("{{ {}, {}, kernel = '{}' }}, ", 1000 * i, 1000 * (i + 1),
+                          static_cast<char>('a' + i));
+  const Span early{500, 800};
+  CHECK(at_ends(twelve, {early, {1500, 1800}}) == "true");
+  CHECK(at_ends(twelve, {{7000, 7100}, {8000, 8100}, {10'900, 11'000}}) == "false");
+  CHECK(at_ends(twelve, {early, {3500, 3800}, {6500, 6800}, {9500, 9800}}) == "false");
+  CHECK(at_ends(twelve, {{5000, 5100}}) == "false");  // once, but neither start nor end
+  // Of 300 us early and 300 us later 100 us recur in each quarter, of 180 us later 60 us.
+  CHECK(at_ends(twelve, {early, {4000, 4100}, {6000, 6100}, {9500, 9600}}) == "false");
+  CHECK(at_ends(twelve, {early, {4000, 4060}, {6000, 6060}, {9500, 9560}}) == "false");
+  CHECK(at_ends(twelve, {early, {4000, 4050}, {6000, 6050}, {9500, 9560}}) == "true");
+  CHECK(at_ends(twelve, {{11'100, 11'200}}) == "true");  // after the last kernel has begun
+  CHECK(at_ends(twelve, {early, {11'100, 11'400}, {6000, 6400}}) == "false");
+  CHECK(at_ends(twelve, {}) == "false");
+
+  // Loading is the start, however long it takes; and so is what comes early, however few kernels
+  // there are.
+  const std::string late =
+      "{ 0, 10, kernel = 'a' }, { 9000, 9500, kernel = 'b' }, { 9500, 9800, kernel = 'c' }, "
+      "{ 9800, 9900, kernel = 'd' }, { 9900, 9950, kernel = 'e' }, ";
+  CHECK(at_ends(late, {{5000, 6000}}) == "true");
+  CHECK(at_ends("{ 0, 100, kernel = 'a' }, { 2000, 5000, kernel = 'b' }, { 5000, 9000, kernel = "
+                "'c' }, ",
+                {{500, 1000}}) == "true");
+
+  // With steps the start is the first of them, on the host until the second begins there. A single
+  // step may be any of them.
+  const auto in_steps = [](const std::string& more, int steps = 5) {
+    std::string ops, ranges;
+    for (int i = 0; i <= steps; ++i) {
+      ops += fmt::format("{{ {0}, {1}, kernel = 'k', launched = {{ {2}, {3} }} }}, ", 1000 * i + 20,
+                         1000 * i + 990, 1000 * i + 5, 1000 * i + 10);
+      ranges += fmt::format("{{ {}, {}, 'step {}' }}, ", 1000 * i, 1000 * i + 950, i);
+    }
+    const auto found = answer("{ ranges = { " + ranges + "}, ops = { " + ops + "} }",
+                              "return trace:steps():count()");
+    CHECK(found == std::to_string(steps));
+    return answer("{ ranges = { " + ranges + "}, calls = { " + more + " }, ops = { " + ops + "} }",
+                  "return trace:calls { class = 'sync' }:at_start_or_end()");
+  };
+  const auto wait = [](int at, int until) {
+    return fmt::format("{{ {}, {}, 'cudaDeviceSynchronize' }}, ", at, until);
+  };
+  CHECK(in_steps(wait(1100, 1400)) == "true");
+  CHECK(in_steps(wait(2100, 2400)) == "false");
+  CHECK(in_steps(wait(5100, 5400)) == "false");  // the last step ends as the others do
+  CHECK(in_steps(wait(1100, 1400) + wait(3100, 3200)) == "true");
+  CHECK(in_steps(wait(1100, 1400) + wait(2100, 2400)) == "false");
+  CHECK(in_steps(wait(1100, 1400), 1) == "false");
+}
+
+TEST_CASE("binding: quarters count, and say no more of which they are") {
+  std::string kernels;
+  for (int i = 0; i < 12; ++i)
+    kernels += fmt::format("{{ {}, {}, kernel = '{}' }}, ", 1000 * i, 1000 * (i + 1),
+                           static_cast<char>('a' + i));
+  const auto asked = [&](const std::string& uploads) {
+    return answer("{ ops = { " + kernels + uploads + " } }",
+                  "local rows = trace:ops { kind = 'copy' } return rows:quarters() .. ' ' .. "
+                  "tostring(rows:throughout())");
+  };
+  CHECK(asked("{ 7000, 7100, copy = 'h2d' }, { 9500, 9600, copy = 'h2d' }") == "2 false");
+  CHECK(asked("{ 500, 600, copy = 'h2d' }, { 7000, 7100, copy = 'h2d' }, { 9500, 9600, copy = "
+              "'h2d' }") == "3 true");
 }

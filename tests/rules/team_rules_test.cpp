@@ -68,21 +68,23 @@ TEST_CASE("team rules: what is deprecated still works, and a note names what to 
                        "    trace:broadcast_buffers() trace:residency() trace:relayed()\n"
                        "    local ops, idle = trace:ops(), trace:idle()\n"
                        "    ops:first_of_steps(0.5) ops:growth 'bytes' trace:ranges():shapes()\n"
-                       "    idle:doing(0.5) idle:host()\n    "
+                       "    idle:doing(0.5) idle:host() idle:quarters()\n    "
                        "if trace:reduced_gradients().phases == 0 then return {} "
                        "end trace:gathered_weights()"));
   write_file(dir / "mine.test.lua",
              "return { { name = 'is clean', fixture = 'starved', expect = 'clean' } }");
-  std::string notes;
+  const std::string note = "gh-advise: note: " + (dir / "mine.lua").string() + ": ";
+  std::string notes = note +
+                      "selection:quarters is deprecated and will go: use "
+                      "selection:at_start_or_end or selection:throughout\n";
   for (const char* verb :
        {"trace:reduced_gradients", "trace:gathered_weights", "trace:broadcast_buffers",
         "selection:kept_for", "selection:amid", "selection:waits", "trace:residency",
         "trace:relayed", "selection:first_of_steps", "selection:shapes", "selection:doing",
         "selection:growth", "selection:host"}) {
     const std::string name = verb;
-    notes += "gh-advise: note: " + (dir / "mine.lua").string() + ": " + name +
-             " is deprecated and will go: use require \"" + name.substr(name.find(':') + 1) +
-             "\"\n";
+    notes += note + name + " is deprecated and will go: use require \"" +
+             name.substr(name.find(':') + 1) + "\"\n";
   }
   const Ran tested = advise("test " + quoted(dir / ""));
   CHECK(tested.out == "1 passed, 0 failed\n");
