@@ -196,4 +196,13 @@ std::string with_code_marked(const std::string& text, const std::string& marked)
   return text.substr(0, at) + marked + text.substr(at + plain.size());
 }
 
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace gh

@@ -70,4 +70,7 @@ std::string last_line(std::string_view text, std::size_t width);
 /// Whether a word can name a rule or a category: lowercase letters, digits and '-', at least one.
 bool is_name(std::string_view word);
 
+/// A word for a POSIX shell, quoted if necessary.
+std::string shell_word(const std::string& word);
+
 }  // namespace gh

@@ -10,10 +10,10 @@
 
 #include "base/files.hpp"
 #include "base/numbers.hpp"
+#include "base/text.hpp"
 #include "cli/captures.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
-#include "job/slurm.hpp"
 #include "read/job_files.hpp"
 
 namespace gh {

@@ -9,6 +9,7 @@
 
 #include "base/files.hpp"
 #include "base/json_reader.hpp"
+#include "base/text.hpp"
 #include "gate/capture_json.hpp"
 
 namespace gh {
@@ -152,18 +153,29 @@ struct OfAnotherVersion : Error {
   using Error::Error;
 };
 
+// What to type to make it again, from the reports that it was made of.
+std::string remake_command(const Json& json, const std::string& path) {
+  constexpr std::size_t most_named = 4;
+  std::string reports;
+  const Json captures = json.value("captures", Json::array());
+  for (std::size_t i = 0; i < std::min(captures.size(), most_named); ++i)
+    if (captures[i].is_object() && captures[i].contains("path") && captures[i]["path"].is_string())
+      reports += shell_word(printable(captures[i]["path"].get<std::string>())) + ' ';
+  return fmt::format("`gh-advise baseline {}-o {}`", reports, shell_word(printable(path)));
+}
+
 // Why it cannot be read by this version, or "".
-std::string other_version(const Json& json) {
+std::string other_version(const Json& json, const std::string& path) {
   const Json &schema = json.at("schema_version"), &analysis = json.at("analysis_version");
   if (schema == schema_version && analysis == analysis_version) return "";
   const bool older = schema < schema_version || analysis < analysis_version,
              named = json.contains("generator") && json["generator"].is_string();
   return fmt::format(
-      "was made by {} gh-advise ({}), which stored other data than gh-advise {}; make it again "
-      "with "
-      "`gh-advise baseline`",
+      "was made by {} gh-advise ({}), which stored other data than gh-advise {}, or found other "
+      "units; record the base branch and make it again with {}",
       older ? "an older" : "another",
-      named ? printable(json["generator"].get<std::string>()) : "unknown", GH_ADVISE_VERSION);
+      named ? printable(json["generator"].get<std::string>()) : "unknown", GH_ADVISE_VERSION,
+      remake_command(json, path));
 }
 
 // With sorted keys and without the digest, which is made of this.
@@ -211,7 +223,7 @@ std::vector<Capture> read_baseline(const std::filesystem::path& path) {
     if (!json.is_object() || json.value("kind", "") != kind) {
       throw Error("it does not have the kind of one");
     }
-    if (const std::string other = other_version(json); !other.empty()) {
+    if (const std::string other = other_version(json, path.string()); !other.empty()) {
       throw OfAnotherVersion(fmt::format("{}: {}", shown_path, other));
     }
     const std::string content = content_of(json);

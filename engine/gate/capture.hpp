@@ -101,7 +101,7 @@ inline constexpr std::size_t most_steps = 1000, most_kernels = 300, most_path_it
 
 /// The version of the analysis, which comes before the rules. Figures of different versions cannot
 /// be compared. Raise it when steps, account or facts change.
-inline constexpr int analysis_version = 2;
+inline constexpr int analysis_version = 3;
 
 /// The measurements of an analysed report. `rules` are those that ran, `settings` what the
 /// configuration changed about them.

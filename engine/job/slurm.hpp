@@ -91,7 +91,4 @@ SlurmStatus slurm_status(const SlurmOptions& options);
 /// The status as text.
 std::string render_slurm_status(const SlurmStatus& status);
 
-/// A word for a POSIX shell, quoted if necessary.
-std::string shell_word(const std::string& word);
-
 }  // namespace gh

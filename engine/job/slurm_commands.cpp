@@ -4,18 +4,8 @@
 
 #include "base/program.hpp"
 #include "base/text.hpp"
-#include "job/slurm.hpp"
 
 namespace gh {
-
-std::string shell_word(const std::string& word) {
-  constexpr const char* plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
 
 std::string words_text(const std::vector<std::string>& words) {
   std::string text;

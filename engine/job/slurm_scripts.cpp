@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/templates.hpp"
+#include "base/text.hpp"
 #include "job/digest.hpp"
 #include "job/slurm.hpp"
 #include "job/slurm_commands.hpp"

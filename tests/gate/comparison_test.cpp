@@ -889,6 +889,10 @@ TEST_CASE("baseline: a damaged file is refused, wherever it is damaged") {
   CHECK(contains(refused(good.substr(0, good.size() / 2)),
                  "b.json: is not an intact baseline: parse error at line"));
   CHECK(contains(with("/analysis_version", 999), "was made by another gh-advise"));
+  CHECK(contains(with("/analysis_version", 2),
+                 "or found other units; record the base branch and make it again with `gh-advise "
+                 "baseline "));
+  CHECK(contains(with("/analysis_version", 2), "-o "));
   CHECK(contains(with("/schema_version", 3), "make it again"));
   CHECK(contains(with("/schema_version", 1), "was made by an older gh-advise (gh-advise 0.1.0)"));
   CHECK(contains(with("/captures", nlohmann::ordered_json::array()), "holds no capture"));

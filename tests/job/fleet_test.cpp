@@ -71,7 +71,7 @@ TEST_CASE("fleet: an unreadable digest is reported, with what is wrong") {
   flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 0x55);
   CHECK(contains(error(flipped), "is not an intact digest"));
   CHECK(contains(error(with("gh-advise digest", "gh-advise baseline")), "it is some other JSON"));
-  CHECK(contains(error(with("\"analysis_version\":2", "\"analysis_version\":3")),
+  CHECK(contains(error(with("\"analysis_version\":3", "\"analysis_version\":4")),
                  "was made by gh-advise 0.1.0"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":-")), "is out of range"));
   CHECK(contains(error(with("\"mean_ns\":", "\"mean_ns\":0,\"was\":")), "its step takes no time"));
