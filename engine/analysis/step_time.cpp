@@ -1,7 +1,6 @@
 #include "analysis/step_time.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace gh {
 namespace {
@@ -19,15 +18,6 @@ double weighted_ns(const Analysis& a, const OfCauses& weights, std::size_t from,
 StepTime::StepTime(const Analysis& a)
     : ns(a.recorded_step_ns()), recorded_ns(ns), weights(a.account.causes.size(), 1) {}
 
-StepTime::StepTime(const Analysis& a, Ns step_ns, const OfCauses& left) : StepTime(a) {
-  if (recorded_ns == 0) return;
-  ns = step_ns;
-  from = From::replayed;
-  weights = left;
-  if (const double all = weighted_ns(a, left, 0, left.size()); all > 0) work = total_ns(a) / all;
-  for (double& weight : weights) weight *= work;
-}
-
 StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfCauses& left)
     : StepTime(a) {
   if (recorded_ns == 0) return;
@@ -40,9 +30,15 @@ StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfCauses
     weights = left;
     for (std::size_t c = idle; c < left.size(); ++c) weights[c] *= idle_left_ns / idle_ns;
   } else {
-    work = total_ns(a) / static_cast<double>(a.total_ns());
-    std::fill(weights.begin(), weights.end(), work);
+    std::fill(weights.begin(), weights.end(), total_ns(a) / static_cast<double>(a.total_ns()));
   }
+  double was = 0, is = 0;
+  for (std::size_t c = 0; c < idle; ++c) {
+    if (!a.account.kinds[c].computes()) continue;
+    was += static_cast<double>(a.account.total_ns(c));
+    is += total_ns(a, c);
+  }
+  work = was > 0 ? is / was : 1;
 }
 
 double StepTime::of(const Analysis& a, const Cause& cause) const {

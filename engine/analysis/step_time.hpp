@@ -25,17 +25,14 @@ struct StepTime {
   Ns recorded_ns = 0;  ///< the same as recorded
   Ns part_ns = 0;  ///< as recorded, the mean of what is replayed and stands for all; 0 if nothing
   From from = From::recorded;
-  /// Weight of a nanosecond of a recorded operation: 1 but where replayed steps that stand for all
-  /// differ a little from their mean, or the measured step is shorter than the recorded work.
+  /// Weight of a nanosecond in which recorded kernels run: the mean of those of the causes that
+  /// compute.
   double work = 1;
   OfCauses weights;  ///< of a recorded nanosecond
 
   StepTime() = default;
   /// As it was recorded.
   explicit StepTime(const Analysis& analysis);
-  /// As replayed, with what is `left` of each cause's nanoseconds: all weights are brought to
-  /// `step_ns`, so that the account still tells the shares of all steps.
-  StepTime(const Analysis& analysis, Ns step_ns, const OfCauses& left);
   /// `step_ns` without the profiler. The weights of idle time are relative: they are scaled so that
   /// idle time and the GPU's work, which stays as it is `left`, add up to the step.
   StepTime(const Analysis& analysis, Ns step_ns, From told_from, const OfCauses& left);

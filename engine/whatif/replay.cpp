@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "analysis/causes.hpp"
 #include "base/deadline.hpp"
 #include "base/text.hpp"
 #include "whatif/apply.hpp"
@@ -292,9 +293,9 @@ struct Replay::State {
     }
     recorded_by_cause = mean_by_cause(&ReplayedRun::recorded_ns);
     left_by_cause = mean_by_cause(&ReplayedRun::left_ns);
-    step = a.measured_step_ns() > 0
-               ? StepTime(a, a.measured_step_ns(), StepTime::From::measured, weights())
-               : StepTime(a, step_ns({}, Guess::best), weights());
+    step = {a, step_ns({}, Guess::best),
+            a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
+            weights()};
     step.part_ns = recorded_ns();
     if (runs.size() == 1) {
       path = runs.front()->path;
