@@ -212,6 +212,7 @@ std::string path_label(PathItem::Kind kind, const std::string& name) {
     case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
+      if (name.empty()) return "waiting for other work";
       return "waiting for other work, before " +
              (name == "h2d" || name == "d2h" ? "copies" : class_label(name));
     case PathItem::Kind::call: return "host: in " + name;

@@ -72,7 +72,9 @@ class Walk {
     Node last = origin;
     for (const Row op : g_.steps.device_ops[device_])
       if (const Node n = g_.op_node(op); last == origin || times_[n] > times_[last]) last = n;
-    take(PathItem::Kind::host, "", times_[last]);  // what comes after it
+    // What comes after it: of a window the host's work, of steps that of threads beside those whose
+    // work makes a step.
+    take(g_.steps.whole ? PathItem::Kind::host : PathItem::Kind::dependency, "", times_[last]);
     return last;
   }
 
