@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 
-#include "analysis/causes.hpp"
 #include "analysis/chunks.hpp"
 #include "analysis/idle_causes.hpp"
 #include "base/deadline.hpp"
@@ -428,6 +427,22 @@ Ns total_of(const std::vector<DeviceAccount>& devices, std::size_t cause) {
 
 }  // namespace
 
+std::vector<Ns> time_by_cause(std::vector<BusySpan> work, Span within, std::size_t causes) {
+  std::sort(work.begin(), work.end(),
+            [](const BusySpan& a, const BusySpan& b) { return a.span.start < b.span.start; });
+  std::vector<Ns> ns(causes);
+  const auto claim = [&](Span s, std::size_t cause) {
+    if (cause != Sweep::idle) ns[cause] += s.length();
+  };
+  Sweep sweep(within.start);
+  for (const BusySpan& w : work)
+    sweep.begin({std::clamp(w.span.start, within.start, within.end),
+                 std::clamp(w.span.end, within.start, within.end)},
+                w.cause, claim);
+  sweep.advance(within.end, claim);
+  return ns;
+}
+
 Ns Account::total_ns(const std::string& cause) const {
   const auto it = std::find(causes.begin(), causes.end(), cause);
   return total_of(devices, static_cast<std::size_t>(it - causes.begin()));
@@ -437,6 +452,8 @@ Ns Account::total_ns(const Cause& cause) const {
   const auto it = std::find(kinds.begin(), kinds.end(), cause);
   return total_of(devices, static_cast<std::size_t>(it - kinds.begin()));
 }
+
+Ns Account::total_ns(std::size_t cause) const { return total_of(devices, cause); }
 
 Ns Account::total_ns() const {
   Ns sum = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/cause.hpp"
+#include "analysis/causes.hpp"
 #include "analysis/classes.hpp"
 #include "analysis/idle.hpp"
 #include "analysis/steps.hpp"
@@ -41,8 +42,33 @@ struct Account {
   /// The sum of one cause over devices and steps; 0 for a cause that is not listed.
   Ns total_ns(const std::string& cause) const;
   Ns total_ns(const Cause& cause) const;
-  Ns total_ns() const;  ///< over all causes: the sum of all steps on all devices
+  Ns total_ns(std::size_t cause) const;  ///< by its place
+  Ns total_ns() const;                   ///< over all causes: the sum of all steps on all devices
 };
+
+/// A span of a GPU's work, and its cause: the place in Account::causes.
+struct BusySpan {
+  Span span;
+  std::size_t cause = 0;
+};
+/// The work of one device that the account counts and that reaches into a span of time, as
+/// recorded, in any order: operations (of which `take` gets the row) and page faults (no_row).
+template <class Take>
+void each_busy_span(const Trace& trace, const Causes& causes, const DeviceSteps& device,
+                    Span within, Take take) {
+  const auto reaches = [&](Span s) { return s.start < within.end && s.end > within.start; };
+  for (const Row op : device.ops) {
+    if (trace.ops.start[op] >= within.end) break;
+    if (reaches(trace.span_of(op))) take(BusySpan{trace.span_of(op), causes.of(op)}, op);
+  }
+  const GpuFaults& faults = trace.gpu_faults;
+  for (Row f = 0; f < faults.size() && faults.start[f] < within.end; ++f)
+    if (const Span span{faults.start[f], faults.end[f]};
+        faults.device[f] == device.device && reaches(span))
+      take(BusySpan{span, Causes::um_stall}, no_row);
+}
+/// How much of a span of time each of `causes` causes gets, if this work is all that a device does.
+std::vector<Ns> time_by_cause(std::vector<BusySpan> work, Span within, std::size_t causes);
 
 /// `failed`: the calls that returned an error, in order. `chunk_size`: a device's time is cut after
 /// about this many operations, so that several threads can work on it. The result does not depend

@@ -3,30 +3,49 @@
 #include <algorithm>
 
 namespace gh {
-StepTime::StepTime(const Analysis& a) : ns(a.recorded_step_ns()), recorded_ns(ns) { idle.fill(1); }
+namespace {
 
-StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfIdleCauses& idle_left)
+// The time of causes from one place to another, with these weights.
+double weighted_ns(const Analysis& a, const OfCauses& weights, std::size_t from, std::size_t to) {
+  double ns = 0;
+  for (std::size_t c = from; c < to; ++c)
+    ns += weights[c] * static_cast<double>(a.account.total_ns(c));
+  return ns;
+}
+
+}  // namespace
+
+StepTime::StepTime(const Analysis& a)
+    : ns(a.recorded_step_ns()), recorded_ns(ns), weights(a.account.causes.size(), 1) {}
+
+StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfCauses& left)
     : StepTime(a) {
   if (recorded_ns == 0) return;
   ns = step_ns;
   from = told_from;
-  double busy_ns = static_cast<double>(a.total_ns()), idle_ns = 0;
-  for (std::size_t c = 0; c < idle_causes; ++c) {
-    const auto recorded = static_cast<double>(a.account.total_ns(static_cast<IdleCause>(c)));
-    busy_ns -= recorded;
-    idle_ns += idle_left[c] * recorded;
-  }
-  const double left_ns = total_ns(a) - busy_ns;
-  if (left_ns > 0 && idle_ns > 0) {
-    for (std::size_t c = 0; c < idle_causes; ++c) idle[c] = idle_left[c] * left_ns / idle_ns;
+  const std::size_t idle = left.size() - idle_causes;
+  const double idle_ns = weighted_ns(a, left, idle, left.size()),
+               idle_left_ns = total_ns(a) - weighted_ns(a, left, 0, idle);
+  if (idle_left_ns > 0 && idle_ns > 0) {
+    weights = left;
+    for (std::size_t c = idle; c < left.size(); ++c) weights[c] *= idle_left_ns / idle_ns;
   } else {
-    busy = total_ns(a) / static_cast<double>(a.total_ns());
-    idle.fill(busy);
+    std::fill(weights.begin(), weights.end(), total_ns(a) / static_cast<double>(a.total_ns()));
   }
+  double was = 0, is = 0;
+  for (std::size_t c = 0; c < idle; ++c) {
+    if (!a.account.kinds[c].computes()) continue;
+    was += static_cast<double>(a.account.total_ns(c));
+    is += total_ns(a, c);
+  }
+  work = was > 0 ? is / was : 1;
 }
 
-double StepTime::of(const Cause& cause) const {
-  return cause.is_idle() ? idle[static_cast<std::size_t>(cause.idle)] : busy;
+double StepTime::of(const Analysis& a, const Cause& cause) const {
+  const auto& kinds = a.account.kinds;
+  const auto at =
+      static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), cause) - kinds.begin());
+  return at < weights.size() ? weights[at] : 1;
 }
 
 double StepTime::total_ns(const Analysis& a) const {
@@ -34,12 +53,12 @@ double StepTime::total_ns(const Analysis& a) const {
                        : static_cast<double>(ns) * static_cast<double>(a.step_count());
 }
 
-double StepTime::total_ns(const Analysis& a, const std::string& cause) const {
-  return of(cause) * static_cast<double>(a.account.total_ns(cause));
+double StepTime::total_ns(const Analysis& a, std::size_t cause) const {
+  return weights[cause] * static_cast<double>(a.account.total_ns(cause));
 }
 
 double StepTime::share(double of_recorded) const {
-  return ns > 0 ? of_recorded * busy * static_cast<double>(recorded_ns) / static_cast<double>(ns)
+  return ns > 0 ? of_recorded * work * static_cast<double>(recorded_ns) / static_cast<double>(ns)
                 : of_recorded;
 }
 

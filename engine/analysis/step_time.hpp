@@ -1,20 +1,20 @@
 // How long a step takes without the profiler: the one figure that a report calls the step, and to
 // which all its times and shares refer.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "analysis/analysis.hpp"
 
 namespace gh {
 
-/// By IdleCause.
-using OfIdleCauses = std::array<double, idle_causes>;
+/// By cause, as Account::causes lists them: nanoseconds, or weights of a recorded nanosecond.
+using OfCauses = std::vector<double>;
 
-/// A profiler slows down the host, so it makes idle time longer: how much a recorded idle
-/// nanosecond counts depends on its cause. Kernels and copies take as long as recorded.
+/// A profiler slows down the host, so it makes idle time longer, and work may overlap otherwise:
+/// how much a recorded nanosecond counts depends on its cause. Kernels and copies take as long as
+/// recorded.
 struct StepTime {
   enum class From : std::uint8_t {
     recorded,  ///< no replay was possible, and nobody measured: the mean as recorded
@@ -23,26 +23,32 @@ struct StepTime {
   };
   Ns ns = 0;           ///< the step, or the window where nothing repeats; the mean over devices
   Ns recorded_ns = 0;  ///< the same as recorded
+  Ns part_ns = 0;  ///< as recorded, the mean of what is replayed and stands for all; 0 if nothing
   From from = From::recorded;
-  double busy = 1;    ///< weight of a recorded nanosecond of GPU work: less than 1 only where
-                      ///< the measured step is shorter than the work that was recorded
-  OfIdleCauses idle;  ///< weights of a recorded idle nanosecond, by cause
+  /// Weight of a nanosecond in which recorded kernels run: the mean of those of the causes that
+  /// compute.
+  double work = 1;
+  OfCauses weights;  ///< of a recorded nanosecond
 
-  StepTime() { idle.fill(1); }
+  StepTime() = default;
   /// As it was recorded.
   explicit StepTime(const Analysis& analysis);
-  /// `step_ns` without the profiler. `idle_left` gives the relative weight of each cause's idle
-  /// time; it is scaled so that idle time and the GPU's work add up to the step.
-  StepTime(const Analysis& analysis, Ns step_ns, From told_from, const OfIdleCauses& idle_left);
+  /// `step_ns` without the profiler. The weights of idle time are relative: they are scaled so that
+  /// idle time and the GPU's work, which stays as it is `left`, add up to the step.
+  StepTime(const Analysis& analysis, Ns step_ns, From told_from, const OfCauses& left);
 
   bool as_recorded() const { return from == From::recorded; }
-  double of(IdleCause cause) const { return idle[static_cast<std::size_t>(cause)]; }
+  double of(IdleCause cause) const {
+    return weights.empty()
+               ? 1
+               : weights[weights.size() - idle_causes + static_cast<std::size_t>(cause)];
+  }
   /// The weight of a recorded nanosecond of a cause of the account.
-  double of(const Cause& cause) const;
+  double of(const Analysis& analysis, const Cause& cause) const;
   /// All steps on all devices.
   double total_ns(const Analysis& analysis) const;
-  /// The part of them that belongs to a cause of the account.
-  double total_ns(const Analysis& analysis, const std::string& cause) const;
+  /// The part of them that belongs to a cause of the account, by its place.
+  double total_ns(const Analysis& analysis, std::size_t cause) const;
   /// Converts a share of the recorded steps, for time that is the same without the profiler.
   double share(double of_recorded) const;
 };

@@ -161,10 +161,13 @@ void select_unit(const Trace& trace, const Classes& classes, const NameClasses& 
   if (devices.empty()) throw_no_such_unit(unit, std::move(known));
 }
 
-// From the first operation's start to the last one's end.
+// From the first launch, or from the first operation if its launch was not recorded, to the last
+// operation's end.
 Span window_of(const Trace& trace, const DeviceSteps& device) {
   Span window = trace.span_of(device.ops.front());
-  for (const Row op : device.ops) window.end = std::max(window.end, trace.ops.end[op]);
+  for (const Row op : device.ops)
+    window = {std::min(window.start, launched_at(trace, op)),
+              std::max(window.end, trace.ops.end[op])};
   return window;
 }
 
@@ -185,7 +188,7 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;
   device.levels.clear();
-  device.steps = {{window, 0, launched_at(trace, device.ops.front())}};
+  device.steps = {{window, 0, window.start}};
 }
 
 // The work launched inside the ranges. A step begins with its range, or with the end of the work
@@ -295,7 +298,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     else
       take_whole_window(trace, device);
     device.selected = selection.steps.has_value();
-    if (!device.selected) device.before_ns = device.steps.front().span.start - begin;
+    if (!device.selected)
+      device.before_ns = std::max<Ns>(0, device.steps.front().span.start - begin);
   }
   return devices;
 }

@@ -15,7 +15,8 @@ CauseTimes times_of(const Account& account, const StepTime& step,
   for (const DeviceAccount& device : devices)
     for (const auto& of_step : device.step_ns)
       for (std::size_t c = 0; c < causes.size(); ++c) causes[c].recorded_ns += of_step[c];
-  for (CauseTime& c : causes) c.ns = step.of(c.cause) * static_cast<double>(c.recorded_ns);
+  for (std::size_t c = 0; c < causes.size(); ++c)
+    causes[c].ns = step.weights[c] * static_cast<double>(causes[c].recorded_ns);
   return causes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "analysis/flops.hpp"
 #include "analysis/metrics.hpp"
@@ -51,13 +52,27 @@ std::pair<std::string, double> largest_loss(const Analysis& a, const StepTime& s
   return {"", 0};
 }
 
+// How far the recorded mean of what is replayed is from that of all.
+std::string part_text(const StepTime& step) {
+  const Ns longer = step.part_ns - step.recorded_ns;
+  if (longer == 0) return "Its mean is that of all.";
+  return fmt::format("As recorded, its mean is {} {} than that of all, {}.",
+                     duration(std::abs(longer)), longer > 0 ? "longer" : "shorter",
+                     duration(step.recorded_ns));
+}
+
 // Of how much the replay is, where it is not of all.
 std::string sample_text(const Replay& r) {
   if (r.of_window() > 1)
     return fmt::format(
         "The replay covers one of {:.0f} equal parts of the window, the one most like the whole.",
         r.of_window());
-  if (r.whole_window() || r.steps() == r.of_steps()) return "";
+  if (r.whole_window()) return "";
+  if (r.steps() == r.of_steps())
+    return r.step().part_ns == r.step().recorded_ns
+               ? ""
+               : fmt::format("The replay measures from the end of the first {}.",
+                             r.analysis().words().noun);
   return fmt::format("The replay covers {} of {} {}: {}.", r.steps(), r.of_steps(),
                      r.analysis().words().many,
                      r.runs().size() == 1 ? "a run that is representative of all"
@@ -235,6 +250,7 @@ std::string path_label(PathItem::Kind kind, const std::string& name) {
     case PathItem::Kind::launch_latency: return "launches on their way to the GPU";
     case PathItem::Kind::gap: return "between operations";
     case PathItem::Kind::dependency:
+      if (name.empty()) return "waiting for other work";
       return "waiting for other work, before " +
              (name == "h2d" || name == "d2h" ? "copies" : class_label(name));
     case PathItem::Kind::call: return "host: in " + name;
@@ -269,9 +285,10 @@ std::string path_device(const Analysis& a, const PathItem& i) {
 }
 
 double busy_share(const Analysis& a, const StepTime& step) {
-  Ns busy = 0;
-  for (const DeviceAccount& d : a.account.devices) busy += d.busy_ns;
-  return step.busy * static_cast<double>(busy) / std::max(step.total_ns(a), 1.0);
+  double busy_ns = 0;
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+    if (!a.account.kinds[c].is_idle()) busy_ns += step.total_ns(a, c);
+  return busy_ns / std::max(step.total_ns(a), 1.0);
 }
 
 std::string busy_text(const Analysis& a, const StepTime& step) {
@@ -375,7 +392,7 @@ std::vector<std::string> plan_notes(const Report& report) {
   if (!p.fixes.empty())
     notes.push_back(fmt::format("What then limits {} is {}.", unit.a, bound_text(p.bounds)));
   if (const std::string sample = sample_text(*report.replay); !sample.empty())
-    notes.push_back(sample);
+    notes.push_back(sample + ' ' + part_text(report.replay->step()));
   std::vector<std::string> masked;
   for (const PlanLine& line : plan_lines(report))
     if (line.masked) masked.push_back(std::to_string(line.number));

@@ -175,7 +175,7 @@ std::string devices_section(const ReportPage& page) {
         Cell::time(time_of(times[d], cause_name(Cause::Of::communication)) / steps)};
     if (any_waits)
       cells.push_back(
-          Cell::time(page.report.step.of(Cause::Of::communication) * waited_ns[d] / steps));
+          Cell::time(page.report.step.of(a, Cause::Of::communication) * waited_ns[d] / steps));
     cells.push_back(Cell::time(idle_ns / steps));
     cells.push_back(
         Cell::raw(stack_html(label, stack_of(times[d]), means_ns[d] / longest_ns), means_ns[d]));

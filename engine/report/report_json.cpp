@@ -62,6 +62,8 @@ Json steps_json(const Analysis& a, const StepTime& step) {
           {"ns", a.total_ns() > 0 ? Json(step.ns) : Json(nullptr)},
           {"ns_is", told_from[static_cast<std::size_t>(step.from)]},
           {"recorded_ns", a.total_ns() > 0 ? Json(step.recorded_ns) : Json(nullptr)},
+          {"part_difference_ns",
+           step.part_ns > 0 ? Json(step.part_ns - step.recorded_ns) : Json(nullptr)},
           {"median_ns", median(a.step_lengths())},
           {"measured_ns", a.measured_step_ns() > 0 ? Json(a.measured_step_ns()) : Json(nullptr)},
           {"source", a.devices.empty() ? "none" : source_name(a.devices.front().source)},

@@ -246,7 +246,7 @@ Answers ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, cons
                   Ns step_ns) {
   const RowsInSteps in_steps = timed("rows in steps", [&] { return RowsInSteps(analysis); });
   StepTime step = replay ? replay->step() : StepTime(analysis);
-  if (step_ns > 0) step = {analysis, step_ns, StepTime::From::replayed, step.idle};
+  if (step_ns > 0) step = {analysis, step_ns, StepTime::From::replayed, step.weights};
   const Evaluated on{analysis, facts, in_steps, step, replay};
   std::vector<Answers> parts(rules.size());
   const auto ask = [&](bool after_others, const Evaluated& with) {

@@ -51,15 +51,17 @@ double share_of(Ns part, Ns all) {
 }
 
 // Operations of several streams share the hardware and then take longer each. By device: for how
-// long any of the operations that `which` selects was running, as recorded.
+// much of the measured time any of the operations that `which` selects was running, as recorded.
 template <class Which>
 std::vector<Ns> busy_by_device(const ReplayGraph& g, Which which) {
   const Trace& t = g.analysis.trace;
-  std::vector<Spans> spans(t.devices.size());
-  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
-    if (g.steps.counts(op) && which(op)) spans[t.device_of(op)].push_back(t.span_of(op));
-  std::vector<Ns> busy;
-  for (Spans& of_device : spans) busy.push_back(total(united(std::move(of_device))));
+  std::vector<Ns> busy(t.devices.size());
+  for (std::size_t d = 0; d < g.steps.device_ops.size(); ++d) {
+    std::vector<Span> spans;
+    for (const Row op : g.steps.device_ops[d])
+      if (g.steps.counts(op) && which(op)) spans.push_back(t.span_of(op));
+    busy[g.analysis.devices[d].device] = overlap(united(std::move(spans)), g.steps.measured[d]);
+  }
   return busy;
 }
 

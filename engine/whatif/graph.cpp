@@ -17,9 +17,28 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
   find_wait_edges();
   find_collective_edges();
   sort();
-  for (const std::vector<Row>& ops : steps.device_ops)
-    for (const Row op : ops) tail_ns = std::max(tail_ns, analysis.trace.ops.end[op]);
-  tail_ns = steps.whole && tail_ns > 0 ? std::max<Ns>(0, steps.window.end - tail_ns) : 0;
+  beside_.resize(steps.measured.size());
+  const std::vector<Span> ends = ends_of([&](Row op) { return analysis.trace.ops.end[op]; });
+  for (std::size_t d = 0; d < ends.size(); ++d)
+    beside_[d] = {steps.measured[d].start - ends[d].start, steps.measured[d].end - ends[d].end};
+}
+
+template <class EndOf>
+std::vector<Span> ReplayGraph::ends_of(EndOf end_of) const {
+  std::vector<Span> ends;
+  for (std::size_t d = 0; d < steps.device_ops.size(); ++d) {
+    Span last{absent, absent};
+    for (const Row op : steps.device_ops[d]) {
+      const Ns end = end_of(op);
+      if (!steps.counts(op)) last.start = std::max(last.start, end);
+      last.end = std::max(last.end, end);
+    }
+    // Where nothing is replayed, nothing moves.
+    if (last.start == absent) last.start = steps.measured[d].start;
+    if (last.end == absent) last.end = steps.measured[d].end;
+    ends.push_back(last);
+  }
+  return ends;
 }
 
 // Puts every node after those that it waits for, depth first. Nodes are nearly in order of time, so
@@ -81,25 +100,13 @@ std::vector<Ns> ReplayGraph::times(const Edges& edges) const {
   return at;
 }
 
-Ns ReplayGraph::step_ns(const std::vector<Ns>& at) const {
-  if (steps.whole) {
-    Ns last = steps.window.start;
-    for (const std::vector<Row>& ops : steps.device_ops)
-      for (const Row op : ops) last = std::max(last, at[op_node(op)]);
-    return scaled(last + tail_ns - steps.window.start, steps.scale);
+std::vector<Span> ReplayGraph::measured(const std::vector<Ns>& at) const {
+  std::vector<Span> measured = ends_of([&](Row op) { return at[op_node(op)]; });
+  for (std::size_t d = 0; d < measured.size(); ++d) {
+    measured[d].start += beside_[d].start;
+    measured[d].end = std::max(measured[d].start, measured[d].end + beside_[d].end);
   }
-  Ns sum = 0;
-  for (std::size_t d = 0; d < steps.device_steps.size(); ++d) {
-    // Only the end of the first replayed step counts: how it began is unknown.
-    Ns first = absent, last = absent;
-    for (const Row op : steps.device_ops[d]) {
-      const Ns end = at[op_node(op)];
-      if (steps.step_of(op) == 0) first = std::max(first, end);
-      last = std::max(last, end);
-    }
-    sum += (last - first) / steps.periods(d);
-  }
-  return sum / static_cast<Ns>(steps.device_steps.size());
+  return measured;
 }
 
 }  // namespace gh

@@ -82,7 +82,6 @@ struct ReplayGraph {
   Ns launch_ns = 0;         ///< the usual weights: from launch to start if the stream is idle,
   Ns gap_ns = 0;            ///< between operations of a stream that was fed in time,
   Ns wake_ns = 0;           ///< from the end of what a call waits for to the end of the call
-  Ns tail_ns = 0;           ///< for a whole window: what comes after its last operation
   double unresolved = 0;    ///< share of the window in waiting calls whose operation is unknown
   double unmet = 0;         ///< share of the steps in collectives whose other members are unknown
 
@@ -114,10 +113,26 @@ struct ReplayGraph {
 
   /// When each node comes, given these edges.
   std::vector<Ns> times(const Edges& edges) const;
+  /// When an operation starts: one of a meeting when it arrives there, the others as long before
+  /// their end as they take.
+  Ns start_of(Row op, const Edges& edges, const std::vector<Ns>& times) const {
+    const Node n = op_node(op), start = start_node(op);
+    return start == n ? times[n] - edges.length[n] : times[start];
+  }
+  /// By analyzed device: the time that is measured on it if nodes come at these times.
+  std::vector<Span> measured(const std::vector<Ns>& times) const;
   /// The mean step over all devices if nodes come at these times.
-  Ns step_ns(const std::vector<Ns>& times) const;
+  Ns step_ns(const std::vector<Ns>& times) const { return steps.mean_ns(measured(times)); }
 
  private:
+  /// By analyzed device: how long after the end of the replayed operations of the first step, and
+  /// of all steps, the measured time begins and ends. Work that is not replayed may end later; of a
+  /// part of a window the last operation may end after the part.
+  std::vector<Span> beside_;
+  /// By analyzed device: when the replayed operations of the first step end (only the end of that
+  /// step counts; of a window its begin, which is fixed), and those of all steps.
+  template <class EndOf>
+  std::vector<Span> ends_of(EndOf end_of) const;
   void find_host_edges();
   void find_device_edges();
   void find_wait_edges();

@@ -41,7 +41,7 @@ class Walk {
     path.scale = g_.steps.scale;
     parts_ = &path.parts;
     Node node = find_ends(path);
-    const Ns end = at_ + g_.tail_ns;
+    const Ns end = g_.steps.measured[device_].end;
     while (node != origin && at_ > start_) node = past(node);
     take(PathItem::Kind::unrecorded, "", start_);
     path.total_ns = end - start_;
@@ -52,32 +52,29 @@ class Walk {
   }
 
  private:
-  // Finds the operation that ends last, and where the measured time begins on its device.
+  // Takes the measured time of the device on which it ends last, and finds the operation that ends
+  // last there.
   Node find_ends(Path& path) {
+    const std::vector<Span>& measured = g_.steps.measured;
+    for (std::size_t d = 0; d < measured.size(); ++d)
+      if (!g_.steps.device_ops[d].empty() && (at_ == 0 || measured[d].end > at_)) {
+        device_ = d;
+        start_ = measured[d].start;
+        at_ = measured[d].end;
+      }
+    if (at_ == 0) return origin;
+    path.periods = g_.steps.periods(device_);
+    const auto [first, count] = g_.steps.device_steps[device_];
+    const std::vector<Step>& steps = g_.analysis.devices[device_].steps;
+    for (std::size_t k = first + count - static_cast<std::size_t>(path.periods); k < first + count;
+         ++k)
+      begins_.push_back(std::max(start_, steps[k].span.start));
     Node last = origin;
-    std::size_t device = 0;
-    for (std::size_t d = 0; d < g_.steps.device_ops.size(); ++d)
-      for (const Row op : g_.steps.device_ops[d])
-        if (const Node n = g_.op_node(op); last == origin || times_[n] > times_[last]) {
-          last = n;
-          device = d;
-        }
-    if (last == origin) return origin;
-    at_ = times_[last] + g_.tail_ns;
-    device_ = device;
-    start_ = g_.steps.window.start;
-    path.periods = g_.steps.periods(device);
-    begins_.assign(static_cast<std::size_t>(path.periods), start_);
-    if (g_.steps.whole) {
-      take(PathItem::Kind::host, "", times_[last]);  // what comes after it
-      return last;
-    }
-    // A step begins where the previous one ends.
-    for (const Row op : g_.steps.device_ops[device])
-      for (auto step = static_cast<std::size_t>(g_.steps.step_of(op)); step < begins_.size();
-           ++step)
-        begins_[step] = std::max(begins_[step], times_[g_.op_node(op)]);
-    start_ = begins_.front();
+    for (const Row op : g_.steps.device_ops[device_])
+      if (const Node n = g_.op_node(op); last == origin || times_[n] > times_[last]) last = n;
+    // What comes after it: of a window the host's work, of steps that of threads beside those whose
+    // work makes a step.
+    take(g_.steps.whole ? PathItem::Kind::host : PathItem::Kind::dependency, "", times_[last]);
     return last;
   }
 

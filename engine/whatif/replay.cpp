@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
+#include "analysis/causes.hpp"
 #include "base/deadline.hpp"
 #include "base/text.hpp"
 #include "whatif/apply.hpp"
@@ -86,8 +88,8 @@ struct ReplayedRun {
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // this run's step without a profiler; 0 if nobody measured it
   Ns unexplained_ns = 0;  // now[best] minus target_ns, beyond noise
-  // By cause, over all devices: idle time as recorded, and without what the profiler added.
-  OfIdleCauses idle_ns{}, idle_left_ns{};
+  // By cause, the mean step over all devices: as recorded, and without what the profiler added.
+  OfCauses recorded_ns, left_ns;
   Path path;
 
   ReplayedRun(const Analysis& analysis, ReplayedSteps chosen)
@@ -106,7 +108,7 @@ struct ReplayedRun {
       const Edges edges = without_overhead(*graph, worth[i]);
       const std::vector<Ns> times = graph->times(edges);
       now[i] = graph->step_ns(times);
-      if (i == index_of(Guess::best)) compare_idle_time(edges, times);
+      if (i == index_of(Guess::best)) account_for(edges, times);
       unprofiled[i].resize(edges.weight.size());
       for (Node n = 0; n < edges.weight.size(); ++n)
         unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
@@ -146,26 +148,70 @@ struct ReplayedRun {
   }
 
  private:
-  // Compares the length of each device's pauses with these edges to the recorded length.
-  void compare_idle_time(const Edges& edges, const std::vector<Ns>& times) {
+  // Finds out what the recorded time of each cause becomes with these edges. That of work is told
+  // by where the replay puts it; idle time is what remains, by causes as the pauses between the
+  // operations around them.
+  void account_for(const Edges& edges, const std::vector<Ns>& times) {
     const Analysis& a = graph->analysis;
-    for (std::size_t d = 0; d < steps.device_ops.size(); ++d) {
-      Moments moments;
-      for (const Row op : steps.device_ops[d]) {
-        const Node n = graph->op_node(op);
-        moments.add(a.trace.ops.start[op], times[n] - edges.length[n]);
-        moments.add(a.trace.ops.end[op], times[n]);
-      }
-      if (moments.empty()) continue;
-      moments.sort();
+    const Causes causes(a.trace, a.classes, a.names);
+    const std::vector<Span> replayed = graph->measured(times);
+    recorded_ns.assign(causes.count(), 0);
+    left_ns.assign(causes.count(), 0);
+    for (std::size_t d = 0; d < replayed.size(); ++d) {
+      const Span was = steps.measured[d], is = replayed[d];
+      const Moments moments = moments_of(d, was, is, edges, times);
+      std::vector<BusySpan> recorded, left;
+      each_busy_span(a.trace, causes, a.devices[d], was, [&](BusySpan work, Row op) {
+        recorded.push_back(work);
+        // Pages move when something touches them; what began before the replay ends as it did.
+        work.span = op != no_row && steps.ops.holds(op) && !is_unified(a.trace.ops.copy[op])
+                        ? Span{graph->start_of(op, edges, times), times[graph->op_node(op)]}
+                        : moments.at(work.span);
+        left.push_back(work);
+      });
+      const std::vector<Ns> work_was = time_by_cause(std::move(recorded), was, causes.count()),
+                            work_is = time_by_cause(std::move(left), is, causes.count());
+      std::array<double, idle_causes> idle_was{}, idle_is{};
       for (const Idle& idle : a.account.devices[d].idle) {
-        const Span span = idle.span;
-        if (span.start < steps.window.start || span.end > steps.window.end) continue;
+        const Span span{std::max(idle.span.start, was.start), std::min(idle.span.end, was.end)};
+        if (span.end <= span.start) continue;
         const auto cause = static_cast<std::size_t>(idle.cause);
-        idle_ns[cause] += static_cast<double>(span.length());
-        idle_left_ns[cause] += static_cast<double>(moments.at(span).length());
+        idle_was[cause] += static_cast<double>(span.length());
+        idle_is[cause] += static_cast<double>(moments.at(span).length());
+      }
+      const auto sum = [](const auto& of) { return std::accumulate(of.begin(), of.end(), 0.0); };
+      if (sum(idle_is) == 0) idle_is = idle_was;
+      const double idle_ns = static_cast<double>(is.length()) - sum(work_is),
+                   scale = sum(idle_is) > 0 ? idle_ns / sum(idle_is) : 0,
+                   a_step = steps.scale / static_cast<double>(steps.periods(d)) /
+                            static_cast<double>(replayed.size());
+      for (std::size_t c = 0; c < causes.count(); ++c) {
+        recorded_ns[c] += a_step * static_cast<double>(work_was[c]);
+        left_ns[c] += a_step * static_cast<double>(work_is[c]);
+      }
+      for (std::size_t c = 0; c < idle_causes; ++c) {
+        recorded_ns[causes.of(static_cast<IdleCause>(c))] += a_step * idle_was[c];
+        left_ns[causes.of(static_cast<IdleCause>(c))] += a_step * scale * idle_is[c];
       }
     }
+  }
+
+  // What the recorded moments of a device's measured time become.
+  Moments moments_of(std::size_t device, Span was, Span is, const Edges& edges,
+                     const std::vector<Ns>& times) const {
+    const Trace& t = graph->analysis.trace;
+    Moments moments;
+    const auto add = [&](Ns from, Ns to) {
+      if (from >= was.start && from <= was.end) moments.add(from, std::clamp(to, is.start, is.end));
+    };
+    add(was.start, is.start);
+    add(was.end, is.end);
+    for (const Row op : steps.device_ops[device]) {
+      add(t.ops.start[op], graph->start_of(op, edges, times));
+      add(t.ops.end[op], times[graph->op_node(op)]);
+    }
+    moments.sort();
+    return moments;
   }
 
   // For a call the host's time before or in it, for an operation the pause on its stream.
@@ -236,6 +282,7 @@ struct Replay::State {
   Runs runs;
   std::string reason;
   Path path;
+  OfCauses recorded_by_cause, left_by_cause;
   StepTime step;
 
   explicit State(const Analysis& a) : analysis(a), step(a) {
@@ -244,9 +291,12 @@ struct Replay::State {
       reason = runs.back()->reason;
       if (!reason.empty()) return;
     }
+    recorded_by_cause = mean_by_cause(&ReplayedRun::recorded_ns);
+    left_by_cause = mean_by_cause(&ReplayedRun::left_ns);
     step = {a, step_ns({}, Guess::best),
             a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
-            idle_left()};
+            weights()};
+    step.part_ns = recorded_ns();
     if (runs.size() == 1) {
       path = runs.front()->path;
       path.bring_to(step.ns);
@@ -283,22 +333,28 @@ struct Replay::State {
     return measured > 0 ? scaled(ns, ratio(measured, target_ns())) : ns;
   }
 
-  // What remains of a nanosecond of idle time without what the profiler added, by cause; the mean
-  // for a cause that the replayed steps do not contain.
-  OfIdleCauses idle_left() const {
-    OfIdleCauses was{}, is{};
-    double all_was = 0, all_is = 0;
+  // By cause: the mean step of all runs.
+  OfCauses mean_by_cause(OfCauses ReplayedRun::*of_run) const {
+    OfCauses mean(analysis.account.causes.size());
     for (const auto& run : runs)
-      for (std::size_t c = 0; c < idle_causes; ++c) {
-        was[c] += run->steps.weight * run->idle_ns[c];
-        is[c] += run->steps.weight * run->idle_left_ns[c];
-        all_was += run->steps.weight * run->idle_ns[c];
-        all_is += run->steps.weight * run->idle_left_ns[c];
-      }
-    const double mean = all_was > 0 ? all_is / all_was : 1;
-    OfIdleCauses left;
-    for (std::size_t c = 0; c < idle_causes; ++c) left[c] = was[c] > 0 ? is[c] / was[c] : mean;
-    return left;
+      for (std::size_t c = 0; c < mean.size(); ++c)
+        mean[c] += run->steps.weight * ((*run).*of_run)[c];
+    return mean;
+  }
+
+  // What remains of a recorded nanosecond without what the profiler added. Of a cause that the
+  // replayed steps do not contain, all remains of work, and of idle time as much as of the rest.
+  OfCauses weights() const {
+    OfCauses weights = left_by_cause;
+    const auto idle = static_cast<std::ptrdiff_t>(weights.size() - idle_causes);
+    const double was = std::accumulate(recorded_by_cause.begin() + idle, recorded_by_cause.end(),
+                                       0.0),
+                 is = std::accumulate(left_by_cause.begin() + idle, left_by_cause.end(), 0.0);
+    for (std::size_t c = 0; c < weights.size(); ++c)
+      weights[c] = recorded_by_cause[c] > 0 ? left_by_cause[c] / recorded_by_cause[c]
+                   : static_cast<std::ptrdiff_t>(c) >= idle && was > 0 ? is / was
+                                                                       : 1;
+    return weights;
   }
 
   // Why the measured step and the recorded ones cannot come from the same program; "" if they can.
@@ -352,6 +408,8 @@ double Replay::unresolved() const {
   return sum;
 }
 const StepTime& Replay::step() const { return state_->step; }
+const OfCauses& Replay::recorded_by_cause() const { return state_->recorded_by_cause; }
+const OfCauses& Replay::left_by_cause() const { return state_->left_by_cause; }
 const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const {
   return std::any_of(state_->runs.begin(), state_->runs.end(), [](const auto& run) {

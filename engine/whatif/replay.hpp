@@ -69,6 +69,12 @@ class Replay {
   /// if nothing can be replayed.
   const StepTime& step() const;
 
+  /// Nanoseconds of the mean replayed step by cause, as recorded: the account of those steps, which
+  /// adds up to recorded_ns(). Empty if nothing can be replayed.
+  const OfCauses& recorded_by_cause() const;
+  /// The same without what the profiler added; it adds up to step_ns({}) unless that was measured.
+  const OfCauses& left_by_cause() const;
+
   /// What the recorded time waited for; empty if nothing can be replayed.
   const Path& path() const;
 

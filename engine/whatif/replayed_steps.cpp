@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/crews.hpp"
+#include "analysis/launch_times.hpp"
 #include "base/text.hpp"
 #include "whatif/apply.hpp"
 
@@ -61,9 +62,11 @@ struct Run {
     return led ? steps[first].span.start : steps[first].span.end;
   }
   std::size_t counted() const { return led ? count : count - 1; }
+  Span measured(const std::vector<Step>& steps) const {
+    return {begin(steps), steps[first + count - 1].span.end};
+  }
   double mean_ns(const std::vector<Step>& steps) const {
-    return static_cast<double>(steps[first + count - 1].span.end - begin(steps)) /
-           static_cast<double>(counted());
+    return static_cast<double>(measured(steps).length()) / static_cast<double>(counted());
   }
 };
 
@@ -118,7 +121,6 @@ void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
     return std::min(step.host_start, step.span.start) - (out.led ? step.span.length() : 0);
   };
   out.window = {begin_of(from), to.span.end};
-  Ns sum = 0;
   for (const DeviceSteps& d : a.devices) {
     std::size_t first = 0, count = 0;
     for (std::size_t k = 0; k < d.steps.size(); ++k) {
@@ -134,9 +136,9 @@ void match_devices(const Analysis& a, const Run& run, ReplayedSteps& out) {
       return;
     }
     out.device_steps.emplace_back(first, count);
-    sum += static_cast<Ns>(Run{first, count, out.led}.mean_ns(d.steps));
+    out.measured.push_back(Run{first, count, out.led}.measured(d.steps));
   }
-  out.recorded_ns = sum / static_cast<Ns>(a.devices.size());
+  out.recorded_ns = out.mean_ns(out.measured);
   if (out.recorded_ns <= 0) out.reason = fmt::format("the {} have no length", a.words().many);
 }
 
@@ -144,6 +146,21 @@ RowBlock rows_in(const std::vector<Ns>& start, Span window) {
   const auto first = std::lower_bound(start.begin(), start.end(), window.start),
              last = std::lower_bound(first, start.end(), window.end);
   return {static_cast<Row>(first - start.begin()), static_cast<Row>(last - first)};
+}
+
+// In which replayed step of its device an operation was launched, or -1. What was launched before
+// the first step belongs to it or, where the replay is led, to the work before it.
+std::int16_t step_of(const Trace& t, Row op, const std::vector<Step>& steps, const Run& run) {
+  const auto first = steps.begin() + static_cast<std::ptrdiff_t>(run.first),
+             last = first + static_cast<std::ptrdiff_t>(run.count);
+  const bool before = t.ops.end[op] <= first->span.start;
+  if (before || t.ops.end[op] > std::prev(last)->span.end) return before && run.led ? 0 : -1;
+  const Ns launched = launched_at(t, op);
+  if (last != steps.end() && launched >= last->host_start) return -1;
+  const auto next = std::upper_bound(first, last, launched,
+                                     [](Ns at, const Step& step) { return at < step.host_start; });
+  return static_cast<std::int16_t>(run.led ? next - first
+                                           : std::max<std::ptrdiff_t>(next - first, 1) - 1);
 }
 
 // Which replayed step each operation belongs to. Migrations of unified memory belong to the driver,
@@ -158,27 +175,16 @@ void assign_ops(const Analysis& a, ReplayedSteps& out) {
     return crews.is_beside(op) &&
            (!out.whole || crews.of(t.calls.thread[t.ops.call[op]]) == no_index);
   };
-  const auto take = [&](Row op, std::size_t d, std::int16_t step) {
-    out.step_of_op[op - out.ops.first] = step;
-    out.device_ops[d].push_back(op);
-    out.collectives = out.collectives || a.is_collective(op);
-  };
   for (Row op = out.ops.first; op < out.ops.end(); ++op) {
     const std::size_t d = slot[t.device_of(op)];
     if (d == a.devices.size() || is_unified(t.ops.copy[op]) || ends_no_step(op)) continue;
-    const auto& steps = a.devices[d].steps;
     const auto [first, count] = out.device_steps[d];
-    if (out.led && t.ops.end[op] <= steps[first].span.start) {
-      take(op, d, 0);
-      continue;
-    }
-    // An operation that ends with a step is in it.
-    const auto in = static_cast<std::ptrdiff_t>(a.devices[d].step_at(t.ops.end[op] - 1)) -
-                    static_cast<std::ptrdiff_t>(first);
-    if (in < 0 || in >= static_cast<std::ptrdiff_t>(count) ||
-        t.ops.end[op] <= steps[first + static_cast<std::size_t>(in)].span.start)
-      continue;
-    take(op, d, static_cast<std::int16_t>(out.led ? in + 1 : in));
+    const std::int16_t step =
+        out.whole ? 0 : step_of(t, op, a.devices[d].steps, {first, count, out.led});
+    if (step < 0) continue;
+    out.step_of_op[op - out.ops.first] = step;
+    out.device_ops[d].push_back(op);
+    out.collectives = out.collectives || a.is_collective(op);
   }
 }
 
@@ -216,14 +222,20 @@ void take_typical_part(const Trace& t, ReplayedSteps& out) {
   out.unrepresentative = mean > 0 ? off(*best) / mean : 0;
 }
 
-// The whole window, as if it were one step.
+// The whole window, as if it were one step. Each device has its own, of which the part may hold
+// nothing.
 void take_window(const Analysis& a, ReplayedSteps& out) {
   out.whole = true;
   out.count = 1;
   out.window = a.analysed_window();
   take_typical_part(a.trace, out);
-  out.recorded_ns = scaled(out.window.length(), out.scale);
   out.device_steps.assign(a.devices.size(), {0, 1});
+  for (const DeviceSteps& d : a.devices) {
+    const Span all = d.steps.front().span;
+    const Ns start = std::clamp(out.window.start, all.start, all.end);
+    out.measured.push_back({start, std::clamp(out.window.end, start, all.end)});
+  }
+  out.recorded_ns = out.mean_ns(out.measured);
 }
 
 // Whether every device ran something before its first step.
@@ -283,6 +295,12 @@ std::vector<ReplayedSteps> step_runs(const Analysis& a) {
 }
 
 }  // namespace
+
+Ns ReplayedSteps::mean_ns(const std::vector<Span>& of_devices) const {
+  Ns sum = 0;
+  for (std::size_t d = 0; d < of_devices.size(); ++d) sum += of_devices[d].length() / periods(d);
+  return scaled(sum / static_cast<Ns>(of_devices.size()), scale);
+}
 
 std::vector<ReplayedSteps> choose_runs(const Analysis& a) {
   ReplayedSteps out;

@@ -23,7 +23,11 @@ void take_row(Row row, const Events& from, Events& to) {
 class TraceMaker {
  public:
   TraceMaker(const ReplayGraph& g, const Edges& changed, const Changes& changes)
-      : g_(g), e_(changed), t_(g.analysis.trace), at_(g.times(changed)) {
+      : g_(g),
+        e_(changed),
+        t_(g.analysis.trace),
+        at_(g.times(changed)),
+        measured_(g.measured(at_)) {
     find_ops(changes);
     find_calls();
     find_moments();
@@ -45,7 +49,7 @@ class TraceMaker {
   enum class Fate : std::uint8_t { stays, gone, in_graph, aside };
 
   Ns end_of(Row op) const { return at_[g_.op_node(op)]; }
-  Ns start_of(Row op) const { return end_of(op) - e_.length[g_.op_node(op)]; }
+  Ns start_of(Row op) const { return g_.start_of(op, e_, at_); }
   Fate fate_of(Row op) const { return fates_[op - g_.steps.ops.first]; }
   bool call_gone(Row call) const { return calls_gone_[call - g_.steps.calls.first]; }
 
@@ -292,6 +296,11 @@ class TraceMaker {
       end = std::max(end, end_of(op));
       start = std::min(start, start_of(op));
     }
+    // A window begins with the host's first launch, and may end after its last operation.
+    if (g_.steps.whole) {
+      start = measured_[d].start;
+      ends.front() = measured_[d].end;
+    }
     std::vector<Step> steps;
     for (std::size_t k = 0; k < count; ++k) {
       if (ends[k] <= start) continue;
@@ -331,8 +340,9 @@ class TraceMaker {
   const Edges& e_;
   const Trace& t_;
   const std::vector<Ns> at_;
-  std::vector<Fate> fates_;       // by operation of the block
-  std::vector<bool> calls_gone_;  // by call of the block
+  const std::vector<Span> measured_;  // by analyzed device
+  std::vector<Fate> fates_;           // by operation of the block
+  std::vector<bool> calls_gone_;      // by call of the block
   std::vector<Row> graph_of_;  // by call of the block: the call that launches its graph, or no_row
   std::vector<Moments> threads_;  // by thread; empty for one that makes no calls
   std::vector<Moments> devices_;

@@ -89,11 +89,10 @@ TEST_CASE("flops: without shapes there is an upper bound, and it is called one")
 }
 
 TEST_CASE("flops: SM fill shows how much of the GPU a grid fills") {
-  const Analysis a(
-      trace_from_text(
-          "return { ops = { { 0, 100, kernel = 'a', blocks = 66 }, { 100, 200, kernel = 'b', "
-          "blocks = 1000 }, { 300, 400, kernel = 'c', blocks = 132 } } }"),
-      Classes(), {});
+  const Analysis a(trace_from_text("return { ops = { { 0, 100, kernel = 'a', blocks = 66, launched "
+                                   "= false }, { 100, 200, kernel = 'b', "
+                                   "blocks = 1000 }, { 300, 400, kernel = 'c', blocks = 132 } } }"),
+                   Classes(), {});
   CHECK(fact(a, "kernels.sm_fill_fraction") == doctest::Approx(2.5 / 3));
   CHECK(fact(a, "sm.efficiency_fraction") == doctest::Approx(2.5 / 4));
   CHECK(fact(analysed(recorded("gpumetrics")), "sm.efficiency_fraction") ==

@@ -247,8 +247,8 @@ TEST_CASE("every report: layers, top, page, path, JSON and gate show the same sh
     Shares in_layers, in_account;
     for (const auto& [cause, ns] : sums)
       if (!cause.starts_with("idle."))
-        in_layers[cause] =
-            gh::percent(r.step.share(static_cast<double>(ns) / static_cast<double>(a.total_ns())));
+        in_layers[cause] = gh::percent(r.step.of(a, gh::Cause(cause)) * static_cast<double>(ns) /
+                                       r.step.total_ns(a));
     for (const json& line : report["account"])
       in_account[text_of(line["cause"])] = gh::percent(line["fraction"].get<double>());
     causes += check_agree("causes", in_layers, in_account);

@@ -128,7 +128,7 @@ BoundBy bound_by(const Analysis& a, const StepTime& step) {
   if (a.total_ns() <= 0) return bound;
   std::map<std::string, double> ns;
   for (std::size_t c = 0; c < a.account.causes.size(); ++c)
-    ns[name_of(limit_of(a.account.kinds[c]))] += step.total_ns(a, a.account.causes[c]);
+    ns[name_of(limit_of(a.account.kinds[c]))] += step.total_ns(a, c);
   // Products with few rows read their weights and do little with them.
   const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
   ns["compute"] -= by_memory;

@@ -159,13 +159,13 @@ template <class NsOf>
 double without_profiler(const Context& c, const Rows& s, NsOf ns_of) {
   const StepTime& step = c.step;
   if (step.as_recorded()) return ns_of(s);
-  if (s.kind != Kind::idle) return s.kind == Kind::ops ? step.busy * ns_of(s) : ns_of(s);
+  if (s.kind != Kind::idle) return s.kind == Kind::ops ? step.work * ns_of(s) : ns_of(s);
   double sum = 0;
   for (std::size_t cause = 0; cause < idle_causes; ++cause) {
     Rows of_cause{s.kind, s.rows.where([&](Row r) {
                     return c.analysis.account.idle_causes[r] == static_cast<IdleCause>(cause);
                   })};
-    if (!of_cause.rows.empty()) sum += step.idle[cause] * ns_of(of_cause);
+    if (!of_cause.rows.empty()) sum += step.of(static_cast<IdleCause>(cause)) * ns_of(of_cause);
   }
   return sum;
 }

@@ -169,7 +169,8 @@ TEST_CASE("work sums: a page fault stalls its own GPU only") {
 }
 
 TEST_CASE("work sums: an idle GPU waits for its next operation") {
-  const ByKernel k(R"({ ops = { { 0, 100, kernel = 'a' }, { 400, 500, kernel = 'b' },
+  const ByKernel k(
+      R"({ ops = { { 0, 100, kernel = 'a', launched = false }, { 400, 500, kernel = 'b' },
       { 500, 600, kernel = 'c' } } })");
   CHECK(k["b"].idle_ns == 300'000);
   CHECK(k["b"].busy_ns == 100'000);
@@ -181,7 +182,8 @@ TEST_CASE("work sums: an idle GPU waits for its next operation") {
 
 TEST_CASE("work sums: each device has its part") {
   const ByKernel k(
-      "{ ops = { { 0, 300, kernel = 'a' }, { 0, 200, kernel = 'a', rank = 1 }, "
+      "{ ops = { { 0, 300, kernel = 'a', launched = false }, "
+      "{ 0, 200, kernel = 'a', rank = 1, launched = false }, "
       "{ 200, 300, kernel = 'b', rank = 1 } } }");
   CHECK(k["a"].by_device == std::vector<gh::Ns>{300'000, 200'000});
   CHECK(k["b"].by_device == std::vector<gh::Ns>{0, 100'000});
