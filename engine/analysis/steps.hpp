@@ -58,6 +58,10 @@ struct DeviceSteps {
   std::vector<UnitLevel> levels;
   /// Start-up steps that took far longer than the rest and were left out.
   std::int64_t left_out = 0;
+  /// Steps left out because the profiler lost work in them, or right before, so that where they
+  /// begin is unknown.
+  std::int64_t lost = 0;
+  bool whole = true;  ///< false if the profiler lost work in all of the steps
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 
