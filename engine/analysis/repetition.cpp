@@ -22,7 +22,9 @@ Ns host_end(const HostSteps& host, Ns begin) {
 }
 
 // Leaves out the steps in which the profiler lost work, and those before which it lost what was
-// launched last, so that where they begin is unknown. If none is left, all stay.
+// launched last, so that where they begin is unknown. If none is left, all stay. So they do where
+// launches show what repeats and most repetitions lack some: a longer loop around these may be all
+// that is whole in the program, and none of it shows.
 void leave_out_lost(const Trace& trace, const HostSteps& host, DeviceSteps& device) {
   device.lost = 0;
   device.whole = true;
@@ -40,7 +42,8 @@ void leave_out_lost(const Trace& trace, const HostSteps& host, DeviceSteps& devi
                [&](const Step& step) {
                  return !std::binary_search(lacking.begin(), lacking.end(), step.host_start);
                });
-  device.whole = !whole.empty();
+  device.whole = !whole.empty() &&
+                 (host.source == StepSource::ranges || 2 * lacking.size() <= host.begins.size());
   if (!device.whole) return;
   device.lost = static_cast<std::int64_t>(lacking.size());
   device.steps = std::move(whole);

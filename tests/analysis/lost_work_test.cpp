@@ -17,17 +17,18 @@ using namespace support;
 
 namespace {
 
-// A program of 20 launches a step, each of a kernel of its own that takes 50 us, as a profiler
-// writes it that loses some kernels: their launches are there.
+// A program that launches kernels of 50 us, each in a step another, as a profiler writes it that
+// loses some: their launches are there.
 struct Recording {
   int steps = 12;
+  int launches = 20;                                  // a step
   bool marked = true;                                 // by a range around each
   std::function<bool(int step, int launch)> is_lost;  // the kernel
 
-  static constexpr int launches = 20;
   static constexpr double kernel_us = 50, launch_us = 4, between_us = 30;
-  static constexpr Ns step_ns =
-      static_cast<Ns>(1000 * (launches * kernel_us + launch_us + between_us));
+  Ns step_ns() const {
+    return static_cast<Ns>(1000 * (launches * kernel_us + launch_us + between_us));
+  }
 
   Trace trace() const {
     std::string ops, calls, ranges;
@@ -53,14 +54,20 @@ struct Recording {
 
 bool none(int, int) { return false; }
 bool first_five(int step, int) { return step < 5; }
-// One of twenty, at random.
-bool at_random(int step, int launch) {
-  const auto n = static_cast<std::uint32_t>(step * Recording::launches + launch);
-  return (n * 2654435761U >> 16) % 20 == 0;
+// One of so many, at random.
+template <std::uint32_t many>
+bool one_of(int step, int launch) {
+  const auto n = static_cast<std::uint32_t>(step * 20 + launch);
+  return (n * 2654435761U >> 16) % many == 0;
 }
 
-double off(Ns length) {
-  return std::abs(static_cast<double>(length - Recording::step_ns)) / Recording::step_ns;
+// The largest difference of a step's length from what it was, as a share of that.
+double most_off(const DeviceSteps& d, const Recording& recording) {
+  double most = 0;
+  const auto was = static_cast<double>(recording.step_ns());
+  for (const Ns length : d.lengths())
+    most = std::max(most, std::abs(static_cast<double>(length) / was - 1));
+  return most;
 }
 
 const Said* capture_finding(const Answers& answers) {
@@ -74,7 +81,8 @@ Answers judged(const Analysis& a) { return ask_rules(own_rules(), a, Facts(a), {
 }  // namespace
 
 TEST_CASE("lost work: steps whose kernels were lost are left out, and the others are judged") {
-  const Analysis a = analysed(Recording{.is_lost = first_five}.trace());
+  const Recording recording{.is_lost = first_five};
+  const Analysis a = analysed(recording.trace());
   const DeviceSteps& d = a.devices.front();
   CHECK(a.trace.lost.described == "100 of 240 launches have no kernel");
   CHECK(d.source == StepSource::ranges);
@@ -83,7 +91,7 @@ TEST_CASE("lost work: steps whose kernels were lost are left out, and the others
   CHECK(d.lost == 5);
   REQUIRE(d.steps.size() == 6);
   CHECK(d.steps.front().number == 6);
-  for (const Ns length : d.lengths()) CHECK(length == Recording::step_ns);
+  CHECK(most_off(d, recording) == 0);
   CHECK(a.trace.doubts.empty());
 
   const Answers answers = judged(a);
@@ -96,42 +104,51 @@ TEST_CASE("lost work: steps whose kernels were lost are left out, and the others
 }
 
 TEST_CASE("lost work: steps that no range marks are found among what is left") {
-  const Analysis a = analysed(Recording{.marked = false, .is_lost = first_five}.trace());
+  const Recording recording{.marked = false, .is_lost = first_five};
+  const Analysis a = analysed(recording.trace());
   const DeviceSteps& d = a.devices.front();
   CHECK(d.source == StepSource::kernels);
   CHECK(d.whole);
-  REQUIRE(d.steps.size() >= 5);
-  for (const Ns length : d.lengths()) CHECK(off(length) < 0.02);
+  CHECK(d.steps.size() >= 5);
+  CHECK(most_off(d, recording) < 0.02);
   CHECK(a.trace.doubts.empty());
   const Answers answers = judged(a);
   CHECK(answers.clean.size() > 10);
   CHECK(capture_finding(answers));
 }
 
-TEST_CASE("lost work: with one of twenty kernels lost at random, the step is as long as it was") {
-  for (const bool marked : {true, false}) {
-    CAPTURE(marked);
-    const Analysis a =
-        analysed(Recording{.steps = 60, .marked = marked, .is_lost = at_random}.trace());
+TEST_CASE("lost work: with kernels lost at random, the step is as long as it was") {
+  for (const Recording& recording :
+       {Recording{.steps = 60, .is_lost = one_of<20>},
+        Recording{.steps = 60, .marked = false, .is_lost = one_of<50>}}) {
+    CAPTURE(recording.marked);
+    const Analysis a = analysed(recording.trace());
     const DeviceSteps& d = a.devices.front();
-    CHECK(d.source == (marked ? StepSource::ranges : StepSource::kernels));
+    CHECK(d.source == (recording.marked ? StepSource::ranges : StepSource::kernels));
     CHECK(d.whole);
-    CHECK(d.lost > 20);
+    CHECK(d.lost > 10);
     CHECK(d.steps.size() >= 5);
-    for (const Ns length : d.lengths()) CHECK(off(length) < 0.02);
+    CHECK(most_off(d, recording) < 0.02);
     CHECK(a.trace.doubts.empty());
   }
 }
 
+TEST_CASE("lost work: where most repetitions of launches lack some, what repeats is not known") {
+  const Recording recording{.steps = 60, .marked = false, .is_lost = one_of<20>};
+  const Analysis a = analysed(recording.trace());
+  CHECK(!a.devices.front().whole);
+  CHECK(!a.trace.doubts.empty());
+  CHECK(judged(a).clean.empty());
+}
+
 TEST_CASE("lost work: a step before which the last kernel was lost has no known beginning") {
-  const auto last_of_five = [](int step, int launch) {
-    return step == 5 && launch + 1 == Recording::launches;
-  };
-  const Analysis a = analysed(Recording{.is_lost = last_of_five}.trace());
+  const auto last_of_five = [](int step, int launch) { return step == 5 && launch + 1 == 20; };
+  const Recording recording{.is_lost = last_of_five};
+  const Analysis a = analysed(recording.trace());
   const DeviceSteps& d = a.devices.front();
   CHECK(d.lost == 2);
   for (const Step& step : d.steps) CHECK((step.number != 5 && step.number != 6));
-  for (const Ns length : d.lengths()) CHECK(length == Recording::step_ns);
+  CHECK(most_off(d, recording) == 0);
   // One launch of 240 is too few for a doubt, had it been in every step.
   CHECK(!a.trace.lost.many);
 }
