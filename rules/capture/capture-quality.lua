@@ -238,7 +238,7 @@ return {
       end
     end
     local left_out = trace:fact "steps.lost"
-    if lost ~= "" then
+    if lost then
       local of = trace:fact "steps.recorded"
       local where = lost_all and "lost_all" or left_out > 0 and "lost" or "lost_outside"
       local severity = where ~= "lost_outside" and "warning" or nil

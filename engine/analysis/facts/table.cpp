@@ -32,7 +32,7 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        unlaunched},
       {"capture.lost_work", Unit::text,
        "Calls whose work on the GPU is missing from the report, although that of later ones is "
-       "there: \"620 of 1488 launches have no kernel\". Empty if there are none.",
+       "there: \"620 of 1488 launches have no kernel\". Unknown if there are none.",
        lost_work},
       {"capture.environment_variables", Unit::count,
        "Environment variables of the profiled program that the report contains; `gh-advise scrub` "
