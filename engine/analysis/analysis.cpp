@@ -83,6 +83,9 @@ Analysis::Analysis(Trace read, Classes known, const Selection& selection)
   program = timed("program", [&] { return program_of(trace, classes, names); });
   devices = timed("steps", [&] { return find_steps(trace, classes, names, program, selection); });
   unused_devices = take_unused(trace, devices);
+  if (trace.lost.many &&
+      std::any_of(devices.begin(), devices.end(), [](const DeviceSteps& d) { return !d.whole; }))
+    trace.doubt(trace.lost.described);
   account_for_time();
   take_measured_name();
 }
@@ -168,6 +171,14 @@ Ns Analysis::busy_step_ns() const {
   Ns busy = 0;
   for (const DeviceAccount& d : account.devices) busy += d.busy_ns;
   return busy / std::max<std::int64_t>(step_count(), 1);
+}
+
+double Analysis::coverage() const {
+  Ns busy = 0;
+  for (const DeviceAccount& d : account.devices) busy += d.busy_ns;
+  if (busy == 0) return 1;
+  const Ns hidden = account.total_ns("compute.graph");
+  return 1 - static_cast<double>(hidden) / static_cast<double>(busy);
 }
 
 std::string Analysis::repeats() const {

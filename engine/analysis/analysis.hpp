@@ -37,6 +37,10 @@ namespace gh {
 class RangeFlops;
 class Structure;
 
+/// Below this coverage, reports say what they could not judge, and what looks into kernels is not
+/// called clean.
+inline constexpr double least_coverage = 0.9;
+
 struct Analysis {
   Trace trace;
   Classes classes;
@@ -83,6 +87,9 @@ struct Analysis {
   std::string why_measured_step_is_unused() const;
   /// The GPU's work in the mean step.
   Ns busy_step_ns() const;
+  /// Of the time in which GPUs were busy, the share, 0 to 1, of what the report has one by one: all
+  /// but CUDA graphs that were traced as a whole. 1 without GPU work.
+  double coverage() const;
   /// The length of a step: as measured if it was measured, otherwise as recorded.
   Ns step_ns() const { return measured_step_ns() > 0 ? measured_step_ns() : recorded_step_ns(); }
   /// From the first device's first step to the last one's end: the window in which host activity is

@@ -262,6 +262,7 @@ Trace join_ranks(std::vector<Trace> ranks, const Classes& classes) {
     for (std::size_t d = 0; d < all.devices.size(); ++d)
       all.devices[d].ordinal = static_cast<int>(device_rank[d]);
   all.seal();
+  all.lost = find_lost_work(all);
   return all;
 }
 

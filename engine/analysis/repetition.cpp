@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,41 @@
 
 namespace gh {
 namespace {
+
+// When the host was done with the step that it began at `begin`.
+Ns host_end(const HostSteps& host, Ns begin) {
+  const auto next = std::partition_point(host.begins.begin(), host.begins.end(),
+                                         [&](const HostSteps::Begin& b) { return b.at <= begin; });
+  return next == host.begins.end() ? host.end : next->at;
+}
+
+// Leaves out the steps in which the profiler lost work, and those before which it lost what was
+// launched last, so that where they begin is unknown. If none is left, all stay. So they do where
+// launches show what repeats and most repetitions lack some: a longer loop around these may be all
+// that is whole in the program, and none of it shows.
+void leave_out_lost(const Trace& trace, const HostSteps& host, DeviceSteps& device) {
+  device.lost = 0;
+  device.whole = true;
+  if (trace.lost.launched.empty()) return;
+  const LaunchTimes launches(trace, device.ops);
+  std::vector<Ns> lacking;  // when the host began them
+  for (const HostSteps::Begin& b : host.begins) {
+    const std::optional<Ns> before = trace.lost.last_before(b.at);
+    if (trace.lost.any_in({b.at, host_end(host, b.at)}) ||
+        (before && !launches.any({*before, b.at})))
+      lacking.push_back(b.at);
+  }
+  std::vector<Step> whole;
+  std::copy_if(device.steps.begin(), device.steps.end(), std::back_inserter(whole),
+               [&](const Step& step) {
+                 return !std::binary_search(lacking.begin(), lacking.end(), step.host_start);
+               });
+  device.whole = !whole.empty() &&
+                 (host.source == StepSource::ranges || 2 * lacking.size() <= host.begins.size());
+  if (!device.whole) return;
+  device.lost = static_cast<std::int64_t>(lacking.size());
+  device.steps = std::move(whole);
+}
 
 // Cuts a device's time where the host began steps: every boundary is the latest end of the work
 // launched up to then. If nothing was launched by then, the boundary is the end of the first
@@ -89,9 +126,8 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
                    lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
                    lengths.end());
   const std::size_t typical = lengths[lengths.size() / 2].second;
-  const Span launched{device.steps[typical].host_start, typical + 1 < device.steps.size()
-                                                            ? device.steps[typical + 1].host_start
-                                                            : host.end};
+  const Ns begin = device.steps[typical].host_start;
+  const Span launched{begin, host_end(host, begin)};
   std::vector<Row> ops;
   for (const Row op : device.ops)
     if (const Ns at = launched_at(trace, op); at >= launched.start && at < launched.end)
@@ -99,8 +135,9 @@ std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
   const LaunchSequence sequence(trace, classes, names, ops, launched);
   const UnitNames unit_names(trace, classes, names, program, sequence);
   std::vector<UnitLevel> levels = unit_names.levels_within(0, sequence.size());
-  levels.insert(levels.begin(), {unit_names.name_of(0, sequence.size(), host.noun),
-                                 static_cast<std::int64_t>(device.steps.size()) + host.cut_off});
+  levels.insert(levels.begin(),
+                {unit_names.name_of(0, sequence.size(), host.noun),
+                 static_cast<std::int64_t>(device.steps.size()) + device.lost + host.cut_off});
   return levels;
 }
 
@@ -120,6 +157,7 @@ void take_ranges(const Trace& trace, const Classes& classes, const NameClasses& 
                  const std::optional<HostSteps>& host) {
   if (host) device.steps = cut(trace, device.ops, *host);
   if (device.steps.empty()) return;
+  leave_out_lost(trace, *host, device);
   device.source = host->source;
   device.described = host->described;
   device.levels = levels_of(trace, classes, names, program, device, *host);
@@ -130,6 +168,7 @@ void take_launches(const Trace& trace, DeviceSteps& device, const HostSteps& hos
   device.steps = cut(trace, device.ops, host);
   if (4 * device.steps.size() < 3 * host.begins.size()) device.steps.clear();
   if (device.steps.empty()) return;
+  leave_out_lost(trace, host, device);
   leave_out_first(trace, device);
   device.source = host.source;
   device.described = host.described;

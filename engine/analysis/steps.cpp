@@ -187,6 +187,8 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
                     plural(device.levels.front().name),
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;
+  device.lost = 0;
+  device.whole = trace.lost.launched.empty();
   device.levels.clear();
   device.steps = {{window, 0, window.start}};
 }
@@ -233,12 +235,14 @@ std::string no_such_range(const Trace& trace, const std::string& glob) {
   return fmt::format("--range '{}': the report has no range of that name{}", glob, hint);
 }
 
-// Keeps the devices on which ranges of that name launched something, which becomes the steps.
+// Keeps the devices on which ranges of that name launched something, which becomes the steps. What
+// the profiler lost of it stays lost: the user asked for these.
 void select_range(const Trace& trace, std::vector<DeviceSteps>& devices, const std::string& glob) {
   for (DeviceSteps& device : devices) {
     device.steps = steps_in_range(trace, device, glob);
     device.source = StepSource::selected_range;
     device.selected = true;
+    device.whole = trace.lost.launched.empty();
     device.described = fmt::format("ranges that match '{}'", glob);
   }
   std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });

@@ -62,6 +62,10 @@ struct DeviceSteps {
   std::int64_t left_out = 0;
   /// Whether the user chose these steps of more, or these ranges.
   bool selected = false;
+  /// Steps left out because the profiler lost work in them, or right before, so that where they
+  /// begin is unknown.
+  std::int64_t lost = 0;
+  bool whole = true;  ///< false if the profiler lost work in all of the steps
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 

@@ -154,10 +154,11 @@ class StepTest {
     return true;
   }
 
-  // How many ranges have something launched inside.
+  // How many ranges have something launched inside, whether or not the profiler lost it.
   std::size_t launching(const std::vector<Row>& rows) const {
     return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](Row r) {
-      return launches_.any({trace_.ranges.start[r], trace_.ranges.end[r]});
+      const Span span{trace_.ranges.start[r], trace_.ranges.end[r]};
+      return launches_.any(span) || trace_.lost.any_in(span);
     }));
   }
 

@@ -1,6 +1,7 @@
 // Signs that a trace contradicts itself: kernels that start before their launch, tables with half
 // their rows missing, clocks that disagree. Such a report was damaged or edited, and nothing in it
-// may be called clean. Reports that profilers really write pass; each check says why.
+// may be called clean. Reports that profilers really write pass; each check says why. Work that the
+// profiler lost concerns only the steps in which that happened: see trace/lost_work.hpp.
 //
 // This is the main header of doubts/, which has one file for each kind of check.
 #pragma once

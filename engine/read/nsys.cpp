@@ -95,6 +95,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   settle(doubts_of_names, trace);
   settle(doubts_of_tables, trace);
   settle(doubts_of(trace, Recorder::nsys), trace);
+  trace.lost = find_lost_work(trace);
 
   return trace;
 }

@@ -124,6 +124,9 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
                         d.described);
   if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
+  if (d.lost > 0)
+    text += fmt::format("; {} of {} {} left out: the profiler lost their kernels", d.lost,
+                        d.levels.front().count, a.words().many);
   return text;
 }
 
@@ -209,11 +212,26 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
   return text;
 }
 
+Unseen unseen_text(const Analysis& a) {
+  if (a.coverage() >= least_coverage) return {};
+  Unseen unseen{fmt::format("{} of the GPU's work could not be judged: it is in CUDA graphs that "
+                            "were traced as a whole.",
+                            percent(1 - a.coverage())),
+                ""};
+  if (const std::string& with = a.trace.availability(Source::graph_nodes).record_with;
+      !with.empty())
+    unseen.record = fmt::format("Record with nsys profile {} to see the kernels in them.", with);
+  return unseen;
+}
+
 std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
   std::vector<std::string> notes;
   if (const std::string text = step_time_text(a, step); !text.empty()) notes.push_back(text);
   if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
   if (const std::string outside = outside_text(a); !outside.empty()) notes.push_back(outside);
+  if (a.coverage() < least_coverage)
+    notes.push_back(fmt::format("Coverage: the kernels of {} of the GPU's work are known.",
+                                percent(a.coverage())));
   for (const DeviceSteps& d : a.unused_devices)
     notes.push_back(
         fmt::format("device {} is left out: it ran {} and no {}", a.trace.devices[d.device].ordinal,
@@ -413,7 +431,9 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
   if (report.clean.empty() && report.findings.empty()) return {};
   const auto [cause, share] = largest_loss(a, report.step);
   if (share < unexplained_share)
-    return {report.findings.empty() ? "Nothing to fix was found." : "No large problem was found.",
+    return {fmt::format("{} was found{}.",
+                        report.findings.empty() ? "Nothing to fix" : "No large problem",
+                        a.coverage() < least_coverage ? " in the rest" : ""),
             true};
   return {fmt::format("No known problem explains the largest loss: {}, {} of the {}.",
                       cause_label(cause), percent(share), a.words().noun),

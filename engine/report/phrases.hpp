@@ -50,6 +50,13 @@ std::vector<SegmentLine> segment_lines(const Analysis& analysis, const Segments&
 /// "".
 std::string outside_text(const Analysis& analysis);
 
+/// What a report hides from its judges, and how to record it.
+struct Unseen {
+  std::string what;    ///< "95 % of the GPU's work was not judged: ..."; "" where next to none
+  std::string record;  ///< "Record with nsys profile --cuda-graph-trace=node to see it."; or ""
+};
+Unseen unseen_text(const Analysis& analysis);
+
 /// What is said of the report as a whole beside its devices: how long a step takes, what repeats,
 /// what lies outside of the steps, devices left unused, a monitor's time base.
 std::vector<std::string> side_notes(const Analysis& analysis, const StepTime& step);

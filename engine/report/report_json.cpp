@@ -48,11 +48,9 @@ Ns window_ns(const DeviceSteps& d) {
 
 Json steps_json(const DeviceSteps& d) {
   const std::vector<Ns> lengths = d.lengths();
-  return {{"count", lengths.size()},
-          {"median_ns", median(lengths)},
-          {"source", source_name(d.source)},
-          {"described", d.described},
-          {"left_out", d.left_out}};
+  return {{"count", lengths.size()},         {"median_ns", median(lengths)},
+          {"source", source_name(d.source)}, {"described", d.described},
+          {"left_out", d.left_out},          {"lost", d.lost}};
 }
 
 // The steps of all devices.
@@ -130,6 +128,18 @@ Json segments_json(const Analysis& a) {
                  s.loop ? Json{{"name", s.loop->name}, {"count", s.loop->count}} : Json(nullptr)},
                 {"account", account}};
   });
+}
+
+// Of the GPU's work, what the report has one by one, and what hides the rest.
+Json coverage_json(const Analysis& a) {
+  Json hidden = Json::array();
+  if (const double in_graphs = 1 - a.coverage(); in_graphs > 0)
+    hidden.push_back(
+        {{"by", "whole_graphs"},
+         {"label", cause_label("compute.graph").substr(std::string_view("compute: ").size())},
+         {"fraction", in_graphs},
+         {"record_with", or_null(a.trace.availability(Source::graph_nodes).record_with)}});
+  return {{"fraction", a.coverage()}, {"hidden", hidden}};
 }
 
 // What binds a step; null without GPU work.
@@ -245,6 +255,7 @@ Json report_json(const Analysis& a, const Report& report) {
           {"segments", segments_json(a)},
           {"steps", steps_json(a, report.step)},
           {"account", account_json(cause_times(a, report.step), a.step_count())},
+          {"coverage", coverage_json(a)},
           {"bound", bound_json(a, report.step)},
           {"path", path_json(a, report)},
           {"plan", plan_json(report)},

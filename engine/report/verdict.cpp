@@ -44,6 +44,11 @@ std::string outcome_of_plan(const Finding& first, const Analysis& a, const Repor
   return p.fixes.size() < 2 ? "" : fmt::format(", and {} with {}", then, all_fixes(p));
 }
 
+// Both texts, or the one that there is.
+std::string both(const std::string& first, const std::string& then) {
+  return first.empty() || then.empty() ? first + then : first + ' ' + then;
+}
+
 ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report) {
   ReportVerdict v{f.title, "", true};
   if (f.alone_ns > 0)
@@ -51,10 +56,14 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
         ". That costs {} {} of {} ({})", about(f), duration(f.alone_ns), whole_text(a, f.step_ns),
         percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
   v.what += '.';
-  if (f.advice.empty()) return v;
-  v.first = "Fix first: " + short_fix(f);
-  if (const std::string one = outcome(f, a); !one.empty()) v.first += "; " + one;
-  v.first += outcome_of_plan(f, a, report) + '.';
+  const Unseen unseen = unseen_text(a);
+  v.what = both(v.what, unseen.what);
+  if (!f.advice.empty()) {
+    v.first = "Fix first: " + short_fix(f);
+    if (const std::string one = outcome(f, a); !one.empty()) v.first += "; " + one;
+    v.first += outcome_of_plan(f, a, report) + '.';
+  }
+  v.first = both(v.first, unseen.record);
   return v;
 }
 
@@ -66,15 +75,18 @@ std::string state_text(const Analysis& a, const Report& report) {
 
 // Nothing above a note.
 ReportVerdict quiet(const Analysis& a, const Report& report) {
-  ReportVerdict v{quiet_text(a, report).text + ' ' + state_text(a, report), "", false};
+  const Unseen unseen = unseen_text(a);
+  ReportVerdict v{both(unseen.what, quiet_text(a, report).text + ' ' + state_text(a, report)),
+                  unseen.record, !unseen.what.empty()};
   const auto best =
       std::max_element(report.findings.begin(), report.findings.end(),
                        [](const Finding& x, const Finding& y) { return x.alone_ns < y.alone_ns; });
   if (best == report.findings.end() || best->advice.empty() ||
       static_cast<double>(best->alone_ns) < worth_a_sentence * static_cast<double>(best->step_ns))
     return v;
-  v.first = fmt::format("Worth a look: {} ({}){}.", short_fix(*best), savings_text(*best, report),
-                        outcome_of_plan(*best, a, report));
+  v.first =
+      both(v.first, fmt::format("Worth a look: {} ({}){}.", short_fix(*best),
+                                savings_text(*best, report), outcome_of_plan(*best, a, report)));
   return v;
 }
 

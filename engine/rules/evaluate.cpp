@@ -38,6 +38,19 @@ struct Evaluated {
   const OtherRules* others = nullptr;  // set once they have run
 };
 
+NotChecked needs(const Rule& rule, Source source, const Trace& trace) {
+  const Availability& have = trace.availability(source);
+  return {rule.id, fmt::format("needs {}: {}", shown_name_of(source), have.reason),
+          have.record_with, true, as_code(have.record_with)};
+}
+
+// CUDA graphs traced as a whole hide the kernels in them, not those beside them: what looks into
+// kernels looks into these.
+bool shows_a_part(Source source, const Analysis& analysis) {
+  return source == Source::graph_nodes && analysis.trace.availability(Source::kernels).known() &&
+         analysis.coverage() > 0;
+}
+
 // Why a rule cannot check this report.
 std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis) {
   const Trace& trace = analysis.trace;
@@ -46,12 +59,11 @@ std::optional<NotChecked> unmet_need(const Rule& rule, const Analysis& analysis)
   if (analysis.total_ns() == 0 && rule.category != "capture")
     return NotChecked{rule.id, "no GPU work was recorded",
                       trace.availability(Source::kernels).record_with};
-  const auto missing = std::find_if(rule.needs.begin(), rule.needs.end(),
-                                    [&](Source s) { return !trace.availability(s).known(); });
+  const auto missing = std::find_if(rule.needs.begin(), rule.needs.end(), [&](Source s) {
+    return !trace.availability(s).known() && !shows_a_part(s, analysis);
+  });
   if (missing == rule.needs.end()) return std::nullopt;
-  const Availability& have = trace.availability(*missing);
-  return NotChecked{rule.id, fmt::format("needs {}: {}", shown_name_of(*missing), have.reason),
-                    have.record_with, true, as_code(have.record_with)};
+  return needs(rule, *missing, trace);
 }
 
 // Verbs charge for the rows that they scan, so the same rule needs a larger budget on a long
@@ -176,6 +188,18 @@ std::string why_not_clean(const Rule& rule, const Analysis& analysis) {
   return shows ? "" : analysis.why_shared();
 }
 
+// A rule that looks into kernels and sees few of them proves nothing by finding nothing, or nothing
+// of the kind that it checks.
+Answers with_coverage(Answers answers, const Rule& rule, const Analysis& analysis) {
+  const bool looks_inside =
+      std::find(rule.needs.begin(), rule.needs.end(), Source::graph_nodes) != rule.needs.end();
+  if (!answers.findings.empty() || !looks_inside || analysis.coverage() >= least_coverage)
+    return answers;
+  answers.clean.clear();
+  answers.not_checked = {needs(rule, Source::graph_nodes, analysis.trace)};
+  return answers;
+}
+
 // A report that contradicts itself proves nothing, so nothing in it is clean: a rule looks at more
 // than it needs, and steps and idle time depend on nearly everything. Findings about the recording
 // itself are still valid.
@@ -198,8 +222,9 @@ Answers answers_of(const Rule& rule, const std::map<std::string, RuleSettings>& 
   const auto set = settings.find(rule.id);
   const Timed timed("rules/" + rule.id);
   try {
-    return with_doubts(run(rule, set == settings.end() ? unchanged : set->second, on), rule,
-                       on.analysis);
+    return with_doubts(with_coverage(run(rule, set == settings.end() ? unchanged : set->second, on),
+                                     rule, on.analysis),
+                       rule, on.analysis);
   } catch (const std::bad_alloc&) {
     answers.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});
   } catch (const std::exception& e) {

@@ -86,6 +86,7 @@ class Builder {
             std::clamp(table_.number("measured_step").value_or(0), 0.0, longest_period_us) * 1000),
         "the trace"};
     trace_.seal();
+    trace_.lost = find_lost_work(trace_);
     return std::move(trace_);
   }
 

@@ -11,6 +11,7 @@
 //   metric_names.hpp  what each tool calls the GPU metrics that it samples
 //   sort_rows.hpp     sorting rows on all threads
 //   call_index.hpp    the call that launched an operation
+//   lost_work.hpp     the calls whose operations are missing
 //   seal.cpp          Trace::seal
 #pragma once
 #include <array>
@@ -24,6 +25,7 @@
 
 #include "base/spans.hpp"
 #include "trace/columns.hpp"
+#include "trace/lost_work.hpp"
 
 namespace gh {
 
@@ -584,6 +586,8 @@ struct Trace : Tables {
     problems.push_back(why);
     doubts.push_back(why);
   }
+
+  LostWork lost;  ///< what the profiler lost of the work on GPUs
 
   const Availability& availability(Source s) const { return sources[static_cast<std::size_t>(s)]; }
   Availability& availability(Source s) { return sources[static_cast<std::size_t>(s)]; }

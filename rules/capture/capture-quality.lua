@@ -63,6 +63,11 @@ return {
     damaged = "Some of the report could not be read: {problem}",
     nameless = "{count} of {of} kernels have no name, so no rule can tell what they are.",
     dropped = 'The profiler says that it lost events: "{text}"',
+    lost = "The profiler lost work in {count} of {of} {units}, which are left out: in the whole \z
+      recording, {lost}. Nothing is missing in the {units} that are judged.",
+    lost_outside = "The profiler lost work outside the {units} that are judged: {lost}.",
+    lost_all = "The profiler lost work all through the recording: {lost}. What is missing may \z
+      have run while the GPU seems idle.",
     unlaunched = "{share:fraction} of the GPU operations have no recorded CUDA call that launched \z
       them, so the causes of idle time are only partly known.",
     no_steps = "No steps were found, so the whole recording was analyzed, start-up included: \z
@@ -87,6 +92,9 @@ return {
     damaged = "Part of the report could not be read",
     nameless = "{count} of {of} kernels have no name",
     dropped = "The profiler lost events",
+    lost = "{count} of {of} {units} are left out: the profiler lost their kernels",
+    lost_outside = "The profiler lost kernels",
+    lost_all = "The profiler lost kernels all through the recording",
     unlaunched = "{share:fraction} of the GPU work has no recorded launch",
     no_steps = "No steps were found",
     start = "{share:fraction} of the recording comes before the first {unit}",
@@ -132,6 +140,14 @@ return {
       "Record the process that uses the GPU{.}: start once it works on it, with {how}.",
     },
     { when = "dropped", "Record less{.}: only a few steps, or fewer sources at once." },
+    {
+      when = "lost_work",
+      torch_profiler = "Record with CUDA 13.1 or later, or after a longer warm-up{.}: CUPTI from \z
+        CUDA 12.6 Update 2 to 13.0 loses the first kernels of a recording. \z
+        `schedule(warmup=...)` with more steps keeps the steps that count.",
+      nsys = "Record less{.}: only a few steps, or fewer sources at once, so that no buffer of \z
+        the profiler overflows.",
+    },
     { when = "unlaunched", "Start recording before the launches{.}: {how}." },
     {
       when = "no_steps",
@@ -189,7 +205,15 @@ return {
       }
       return findings[#findings]
     end
-    local problems = trace:problems()
+    local lost, problems = trace:fact "capture.lost_work", {}
+    local lost_all = false
+    for _, problem in ipairs(trace:problems()) do
+      if problem == lost then
+        lost_all = true
+      else
+        problems[#problems + 1] = problem
+      end
+    end
     if problems[1] then
       say("reading", "damaged", { problem = table.concat(problems, "; ") }, "warning")
     end
@@ -212,6 +236,14 @@ return {
         say("lost events", "dropped", { text = texts[1] }, "warning")
         break
       end
+    end
+    local left_out = trace:fact "steps.lost"
+    if lost then
+      local of = trace:fact "steps.recorded"
+      local where = lost_all and "lost_all" or left_out > 0 and "lost" or "lost_outside"
+      local severity = where ~= "lost_outside" and "warning" or nil
+      local data = { count = left_out, of = of, lost = lost }
+      say("lost work", where, data, severity).seen = { lost_work = true }
     end
     local launched, without =
       trace:ops { kind = { "kernel", "graph" } }:count(),

@@ -11,7 +11,54 @@ local function steps(more)
   return trace
 end
 
+-- Six steps of two kernels each; those in `lost` lack their second kernel, but not its launch.
+local function losing(lost)
+  local ranges, ops, calls = {}, {}, {}
+  for n = 0, 5 do
+    local at = 1000 * n
+    ranges[#ranges + 1] = { at, at + 900, "step " .. n }
+    ops[#ops + 1] = { at + 20, at + 400, kernel = "nvjet_tst_gemm" }
+    if lost[n] then
+      calls[#calls + 1] = { at + 390, at + 395, "cudaLaunchKernel" }
+    else
+      ops[#ops + 1] = { at + 400, at + 950, kernel = "relu" }
+    end
+  end
+  return { ranges = ranges, ops = ops, calls = calls }
+end
+
 return {
+  {
+    name = "says which steps are left out because their kernels were lost",
+    trace = losing { [2] = true },
+    expect = {
+      {
+        severity = "warning",
+        subject = "lost work",
+        title = "2 of 6 steps are left out: the profiler lost their kernels",
+        message = "*1 of 12 launches have no kernel*",
+      },
+    },
+  },
+  {
+    name = "says that no step is whole",
+    trace = losing {
+      [0] = true,
+      [1] = true,
+      [2] = true,
+      [3] = true,
+      [4] = true,
+      [5] = true,
+    },
+    expect = {
+      {
+        severity = "warning",
+        subject = "lost work",
+        title = "The profiler lost kernels all through the recording",
+        message = "*6 of 12 launches have no kernel*",
+      },
+    },
+  },
   {
     name = "voids a report without GPU work",
     trace = { ranges = { { 0, 900, "step 1" } } },

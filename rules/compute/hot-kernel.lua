@@ -189,8 +189,8 @@ return {
     local group = own:group("name", 1)[1]
     if not group then return {} end
     -- Waiting for pages of unified memory is not the kernel's fault.
-    local total, steps, time, busy =
-      trace:total_ns(), trace:fact "steps.count", group.rows:own_ns(), kernels:own_ns()
+    local total, steps, time = trace:total_ns(), trace:fact "steps.count", group.rows:own_ns()
+    local busy = trace:ops { kind = { "kernel", "graph" } }:own_ns()
     if time < options.share * busy or time < options.step_share * total then return {} end
 
     local shape = group.rows:launch_shapes(1)[1]

@@ -115,7 +115,7 @@ return {
     if not sms then return nil, "the report does not say how many SMs the GPU has", "" end
     local kernels = trace:ops { kind = "kernel" }
     if kernels:count() == 0 then return nil, "no kernel ran within the steps", "" end
-    local busy = kernels:own_ns()
+    local busy = trace:ops { kind = { "kernel", "graph" } }:own_ns()
     -- These start as many blocks as they need: whoever tuned them knows about the SMs that stay
     -- empty.
     local tuned = kernels:where { class = "attention_fused" }:plus(kernels:where {

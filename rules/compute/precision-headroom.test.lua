@@ -245,8 +245,13 @@ return {
   { name = "needs products", trace = steps { { add, 5000 } }, expect = "not checked" },
   {
     name = "needs what graphs hold",
-    trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = tf32 } } }),
+    trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = add } } }),
     expect = "not checked",
+  },
+  {
+    name = "judges the products beside them",
+    trace = steps({}, { ops = { { 20, 9000, graph = true }, { 9000, 10000, kernel = tf32 } } }),
+    expect = { { severity = "note", subject = "BF16", worth = { 0.05, 0.07 } } },
   },
   {
     name = "needs kernels",

@@ -71,7 +71,7 @@ return {
     local casts = trace
       :ops { class = "pointwise", name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
       :beside(products)
-    local busy = trace:ops { kind = "kernel" }:own_ns()
+    local busy = trace:ops { kind = { "kernel", "graph" } }:own_ns()
     if casts:own_ns() / busy < options.share then return {} end
     local large = casts:where { min_blocks = options.tiny_blocks + 1 }
     local biases = casts:minus(large)

@@ -8,7 +8,7 @@ return {
   category = "memory",
   title = "Data is copied from one place on the device to another",
   since = "0.1",
-  needs = { "kernels" },
+  needs = { "kernels", "graph_nodes" },
   options = {
     share = {
       default = 0.10,

@@ -3,7 +3,7 @@ return {
   category = "memory",
   title = "A growing cache is copied as a whole each time",
   since = "0.1",
-  needs = { "kernels" },
+  needs = { "kernels", "graph_nodes" },
   options = {
     share = {
       default = 0.05,

@@ -5,7 +5,7 @@ return {
   category = "memory",
   title = "Activations are recomputed although there is memory to keep them",
   since = "0.1",
-  needs = { "kernels", "calls" },
+  needs = { "kernels", "calls", "graph_nodes" },
   options = {
     share = {
       default = 0.05,

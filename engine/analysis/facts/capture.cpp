@@ -39,6 +39,11 @@ FactValue unlaunched(const Analysis& a) {
              "no GPU did any work in this report");
 }
 
+FactValue lost_work(const Analysis& a) {
+  if (a.trace.lost.described.empty()) return Unknown{"no work was lost"};
+  return a.trace.lost.described;
+}
+
 FactValue environment_variables(const Analysis& a) {
   return static_cast<double>(a.trace.environment_variables);
 }

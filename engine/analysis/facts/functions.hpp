@@ -13,6 +13,7 @@ FactValue profiler_overhead(const Analysis&);
 FactValue recording(const Analysis&);
 FactValue overhead(const Analysis&);
 FactValue unlaunched(const Analysis&);
+FactValue lost_work(const Analysis&);
 FactValue environment_variables(const Analysis&);
 FactValue problems(const Analysis&);
 
@@ -52,6 +53,8 @@ FactValue steps_source(const Analysis&, const Device&);
 FactValue steps_told_by(const Analysis&, const Device&);
 FactValue steps_total_ns(const Analysis&);
 FactValue steps_left_out(const Analysis&);
+FactValue steps_lost(const Analysis&);
+FactValue steps_recorded(const Analysis&);
 FactValue steps_work_before(const Analysis&);
 FactValue steps_work_outside(const Analysis&);
 FactValue steps_before_ns(const Analysis&);
@@ -63,6 +66,7 @@ FactValue step_longest_ns(const Analysis&);
 
 // kernels.cpp: how busy the GPU is, and how well kernels and products use it
 FactValue busy(const Analysis&);
+FactValue coverage(const Analysis&);
 FactValue longest_idle_ns(const Analysis&);
 FactValue kernels_per_step(const Analysis&);
 FactValue kernels_mean_ns(const Analysis&);

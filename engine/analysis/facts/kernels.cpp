@@ -16,6 +16,11 @@ FactValue busy(const Analysis& a) {
   return per(busy, static_cast<double>(a.total_ns()), "no GPU did any work in this report");
 }
 
+FactValue coverage(const Analysis& a) {
+  if (a.busy_step_ns() == 0) return Unknown{"no GPU did any work in this report"};
+  return a.coverage();
+}
+
 FactValue longest_idle_ns(const Analysis& a) {
   Ns longest = 0;
   for (const DeviceAccount& d : a.account.devices) longest = std::max(longest, d.longest_idle_ns);

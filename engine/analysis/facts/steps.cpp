@@ -53,6 +53,19 @@ FactValue steps_told_by(const Analysis& a, const Device&) {
 
 FactValue steps_total_ns(const Analysis& a) { return static_cast<double>(a.total_ns()); }
 
+FactValue steps_lost(const Analysis& a) {
+  std::int64_t most = 0;
+  for (const DeviceSteps& d : a.devices) most = std::max(most, d.lost);
+  return static_cast<double>(most);
+}
+
+FactValue steps_recorded(const Analysis& a) {
+  std::int64_t most = 0;
+  for (const DeviceSteps& d : a.devices)
+    if (!d.levels.empty()) most = std::max(most, d.levels.front().count);
+  return static_cast<double>(most);
+}
+
 FactValue steps_left_out(const Analysis& a) {
   std::int64_t n = 0;
   for (const DeviceSteps& d : a.devices) n += d.left_out;

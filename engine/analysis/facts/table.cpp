@@ -30,6 +30,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "The share of GPU operations whose launching call is missing from the report, not counting "
        "migrations.",
        unlaunched},
+      {"capture.lost_work", Unit::text,
+       "Calls whose work on the GPU is missing from the report, although that of later ones is "
+       "there: \"620 of 1488 launches have no kernel\". Unknown if there are none.",
+       lost_work},
       {"capture.environment_variables", Unit::count,
        "Environment variables of the profiled program that the report contains; `gh-advise scrub` "
        "removes them, along with everything else that identifies its owner.",
@@ -119,6 +123,14 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        steps_total_ns},
       {"steps.left_out", Unit::count,
        "Start-up steps left out because they took more than twice the median.", steps_left_out},
+      {"steps.recorded", Unit::count,
+       "Steps that the recording contains, even in part, with those that are left out. The most of "
+       "any device; 0 if nothing repeats.",
+       steps_recorded},
+      {"steps.lost", Unit::count,
+       "Steps left out because the profiler lost work in them, or right before. The most of any "
+       "device.",
+       steps_lost},
       {"steps.work_before", Unit::count,
        "Kernels before the first step, by their time, counted in steps: a warm-up, or another "
        "loop. "
@@ -145,6 +157,10 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Time in which a device did anything at all (kernels, copies, memsets, graphs, migrations), "
        "as a share of the steps. A busy GPU is not necessarily an efficient one.",
        busy},
+      {"gpu.coverage_fraction", Unit::fraction,
+       "The share of that time which the report has kernel by kernel, copy by copy: all but CUDA "
+       "graphs traced as a whole.",
+       coverage},
       {"gpu.longest_idle_ns", Unit::ns, "The longest time in which a device did nothing.",
        longest_idle_ns},
       {"kernels.per_step", Unit::count,

@@ -54,11 +54,13 @@ std::optional<HottestKernel> hottest_kernel(const Analysis& a) {
   Ns all = 0;
   for (std::size_t d = 0; d < a.devices.size(); ++d)
     a.each_op_in_steps(d, [&](Row op) {
-      if (t.ops.kind[op] != OpKind::kernel) return;
+      const bool is_kernel = t.ops.kind[op] == OpKind::kernel;
+      if (!is_kernel && t.ops.kind[op] != OpKind::graph) return;
       const Ns length = t.ops.end[op] - t.ops.start[op];
+      all += length;
+      if (!is_kernel) return;
       ns[t.ops.name[op]] += length;
       ++count[t.ops.name[op]];
-      all += length;
     });
   const auto most = std::max_element(ns.begin(), ns.end());
   if (most == ns.end() || *most <= 0) return std::nullopt;

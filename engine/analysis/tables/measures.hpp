@@ -70,7 +70,7 @@ struct HottestKernel {
   KernelClass kernel_class{};
   std::int64_t count = 0;
   Ns ns = 0;
-  double of_kernels = 0;  ///< of the time of all kernels
+  double of_kernels = 0;  ///< of the time of all kernels and whole graphs
   double of_window = 0;   ///< of the devices' time, what runs side by side once
 };
 /// Nothing if no kernel ran.

@@ -1,9 +1,8 @@
-// Checks calls against what they launched: neither exists without the other, and the call comes
-// first.
+// Checks what was launched against the calls that launched it: they exist, and come first. Calls
+// without their work are no contradiction: the profiler may lose some (trace/lost_work.hpp).
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
-#include <utility>
 
 #include "read/doubts/checks.hpp"
 
@@ -19,8 +18,6 @@ constexpr Limit most_uncalled{0.05, 0.4};
 constexpr Limit most_ill_called{0.05, 0.2};
 // A library's internal wait may lack its call.
 constexpr Limit most_unawaited{0.05, 0.5}, most_unawaited_time{0.5};
-// A launch may fail, and its kernel is lost if buffers overflow.
-constexpr Limit most_workless{0.01, 0.05};
 // If processes are recorded at different times, one may allocate before its recording begins.
 constexpr Limit most_unallocated{0.5};
 // Work launched before the recording may run before the first recorded call.
@@ -87,89 +84,6 @@ class Uncalled {
   std::vector<Numbers> called_;       // by process
   std::vector<std::uint8_t> joined_;  // by process: whether any operation has its call
   std::vector<Ns> joined_from_;       // by stream: when the first operation with a call started
-};
-
-// By call, whether a graph was being captured, in which case it launches nothing yet. One thread
-// may begin the capture and others launch into it: PyTorch captures the backward pass from
-// autograd's thread.
-std::vector<std::uint8_t> captured_calls(const Checks& checks) {
-  const Trace& t = checks.trace;
-  const Calls& c = t.calls;
-  const std::vector<std::uint8_t> begins = begins_with(
-                                      t, {"cudaStreamBeginCapture", "cuStreamBeginCapture"}),
-                                  ends = begins_with(
-                                      t, {"cudaStreamEndCapture", "cuStreamEndCapture"});
-  std::vector<std::uint8_t> captured(c.size());
-  std::vector<int> open(t.processes.size());
-  for (Row call = 0; call < c.size(); ++call) {
-    int& depth = open[checks.process_of_call(call)];
-    if (ends[c.name[call]] && depth > 0) --depth;
-    captured[call] = depth > 0;
-    if (begins[c.name[call]]) ++depth;
-  }
-  return captured;
-}
-
-// By call, whether it launched an operation. If driver functions are recorded too, a call made by
-// another call counts together with it.
-std::vector<std::uint8_t> calls_that_led_to_work(const Trace& t) {
-  const Calls& c = t.calls;
-  std::vector<std::uint8_t> led_to_work(c.size());
-  for (const Row call : t.ops.call) {
-    if (call != no_row) led_to_work[call] = 1;
-  }
-  std::vector<std::vector<Row>> open(t.threads.size());
-  for (Row call = 0; call < c.size(); ++call) {
-    std::vector<Row>& around = open[c.thread[call]];
-    while (!around.empty() && c.end[around.back()] <= c.start[call]) around.pop_back();
-    if (led_to_work[call]) {
-      // Those around one that is marked are marked too: calls may be nested thousands deep.
-      for (auto outer = around.rbegin(); outer != around.rend() && !led_to_work[*outer]; ++outer)
-        led_to_work[*outer] = 1;
-    } else if (!around.empty()) {
-      led_to_work[call] = led_to_work[around.back()];
-    }
-    around.push_back(call);
-  }
-  return led_to_work;
-}
-
-// Counts the calls that launch work, and those that led to none although later launches ran, or
-// although the recording continued after everything had run.
-class Launches {
- public:
-  explicit Launches(Checks& checks)
-      : checks_(checks),
-        captured_(captured_calls(checks)),
-        led_to_work_(calls_that_led_to_work(checks.trace)),
-        ran_(checks.trace.processes.size()) {
-    const Ops& o = checks.trace.ops;
-    for (Row op = 0; op < o.size(); ++op) {
-      last_end_ = std::max(last_end_, o.end[op]);
-      if (o.call[op] != no_row) ran_[checks.trace.process_of(op)].add(o.correlation[op]);
-    }
-  }
-
-  // If none of them led to anything, the source's availability says so.
-  void add_workless(Source source, const std::vector<std::string_view>& names, const char* what) {
-    if (!checks_.trace.availability(source).known()) return;
-    const Calls& c = checks_.trace.calls;
-    const std::vector<std::uint8_t> wanted = begins_with(checks_.trace, names);
-    const auto is_launch = [&](Row call) { return wanted[c.name[call]] && !captured_[call]; };
-    const auto is_workless = [&](Row call) {
-      if (!is_launch(call) || led_to_work_[call]) return false;
-      return c.correlation[call] < ran_[checks_.process_of_call(call)].last ||
-             c.start[call] > last_end_;
-    };
-    checks_.add(count_rows(c.size(), is_workless),
-                static_cast<std::size_t>(count_rows(c.size(), is_launch)), most_workless, what);
-  }
-
- private:
-  Checks& checks_;
-  const std::vector<std::uint8_t> captured_, led_to_work_;  // by call
-  std::vector<Numbers> ran_;                                // by process
-  Ns last_end_ = std::numeric_limits<Ns>::min();
 };
 
 // Kernels come from launch calls; some calls set or copy memory with a kernel.
@@ -256,12 +170,6 @@ void check_launches(Checks& checks) {
   check_callers(checks);
   check_awaited(checks);
   check_allocations(checks);
-  Launches launches(checks);
-  launches.add_workless(
-      Source::kernels,
-      {"cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchCooperative", "cuLaunchCooperative"},
-      "launches have no kernel");
-  launches.add_workless(Source::copies, {"cudaMemcpy", "cuMemcpy"}, "copy calls have no copy");
 }
 
 }  // namespace gh::doubts

@@ -151,10 +151,13 @@ void check_alone(Checks& checks) {
   checks.add(alone, t.ops.size(), most_alone, "operations are the only one on their stream");
 }
 
-bool same_number(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
+// Of two rows that are alike in time, thread and name: whether they are one that appears twice.
+// Those without correlations that take no time are several that a clock of microseconds puts on the
+// same one.
+bool are_one(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
 template <class Stretches>
-bool same_number(const Stretches&, Row, Row) {
-  return true;  // they have no correlations
+bool are_one(const Stretches& s, Row a, Row) {
+  return s.start[a] < s.end[a];
 }
 
 template <class Stretches>
@@ -162,7 +165,7 @@ std::int64_t count_twice(const Stretches& s) {
   return count_rows(s.size(), [&](Row b) {
     const Row a = b - 1;
     return b > 0 && s.start[a] == s.start[b] && s.end[a] == s.end[b] &&
-           s.thread[a] == s.thread[b] && s.name[a] == s.name[b] && same_number(s, a, b);
+           s.thread[a] == s.thread[b] && s.name[a] == s.name[b] && are_one(s, a, b);
   });
 }
 

@@ -132,6 +132,7 @@ void Importer::finish(const std::string& head_text, std::int64_t strays) {
   trace_.seal();
   mark_graph_nodes();
   settle(doubts_of(trace_, Recorder::torch), trace_);
+  trace_.lost = find_lost_work(trace_);
   if (trace_.capture_end - trace_.capture_start > longest_capture_ns) {
     throw Error(
         fmt::format("{}: its first and last events are more than a year apart, so its times are "
