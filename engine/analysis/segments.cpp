@@ -58,8 +58,14 @@ std::optional<UnitLevel> loop_in(const Analysis& a, const std::vector<Span>& par
       continue;
     most = worked;
     loop.reset();
+    const bool updates = std::any_of(part.ops.begin(), part.ops.end(), [&](Row op) {
+      return a.class_of(op) == KernelClass::optimizer;
+    });
     if (const auto host = steps_from_launches(a.trace, a.classes, a.names, a.program, part))
       if (!host->levels.empty()) loop = host->levels.front();
+    // Beside a loop that trains, one without updates validates or generates.
+    if (loop && !updates && loop->name == a.unit() && a.program.is("training"))
+      loop->name = "batch";
   }
   return loop;
 }
@@ -105,7 +111,9 @@ Segments segments_of(const Analysis& a) {
   segments.causes = account.causes;
 
   for (std::size_t k = 0; k < kinds_in_order.size(); ++k) {
-    Segment s{.kind = kinds_in_order[k], .cause_ns = std::vector<Ns>(account.causes.size())};
+    Segment s;
+    s.kind = kinds_in_order[k];
+    s.cause_ns.resize(account.causes.size());
     std::vector<Span> parts(cut.size());
     for (std::size_t d = 0; d < cut.size(); ++d)
       for (std::size_t n = 0; n < cut[d].steps.size(); ++n) {

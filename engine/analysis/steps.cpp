@@ -117,17 +117,23 @@ void keep_largest_of_sweep(DeviceSteps& device) {
   constexpr double noise = 0.1;        // sizes differ by more
   constexpr double least_times = 2.5;  // the largest, of the median: a linear growth reaches 2
   const std::vector<Ns> lengths = device.lengths();
-  std::size_t grown = 0;
+  std::size_t grown = 0, shrunk = 0;
   double longest = static_cast<double>(lengths.front());
   for (const Ns ns : lengths) {
     const auto length = static_cast<double>(ns);
-    if (length < (1 - noise) * longest) return;
     grown += length > (1 + noise) * longest;
+    shrunk += length < (1 - noise) * longest;
     longest = std::max(longest, length);
   }
-  if (grown < least_sizes || longest < least_times * static_cast<double>(median(lengths))) return;
+  // Kernels are loaded for one size or another.
+  if (5 * shrunk > lengths.size() || grown < least_sizes ||
+      longest < least_times * static_cast<double>(median(lengths)))
+    return;
   device.described += fmt::format(", which grow: the largest of {}", lengths.size());
-  device.steps.erase(device.steps.begin(), device.steps.end() - 1);
+  const auto largest = std::max_element(
+      device.steps.begin(), device.steps.end(),
+      [](const Step& x, const Step& y) { return x.span.length() < y.span.length(); });
+  device.steps = {*largest};
 }
 
 // Devices of one job that do the same repeat the same unit: where one shows none, the others'
@@ -142,6 +148,24 @@ void take_steps_of_others(const Trace& trace, const Classes& classes, const Name
         if (found[d] && (devices[d].process == device.process) == same_process &&
             !device.hardly_worked(trace, devices[d].worked_ns(trace)))
           cut_like(trace, classes, names, program, *found[d], device);
+}
+
+// Devices of one job run their steps together: what is start-up on one is judged on none, since the
+// others waited for it. A quarter of the steps at most, as where start-up is looked for.
+void begin_together(const Trace& trace, std::vector<DeviceSteps>& devices) {
+  if (!trace.clocks_aligned) return;
+  const auto middle = [](const Step& s) { return s.span.start + s.span.length() / 2; };
+  Ns begin = std::numeric_limits<Ns>::min();
+  for (const DeviceSteps& d : devices)
+    if (d.left_out > 0) begin = std::max(begin, d.steps.front().span.start);
+  for (DeviceSteps& d : devices) {
+    const auto first = std::find_if(d.steps.begin(), d.steps.end(),
+                                    [&](const Step& s) { return middle(s) >= begin; });
+    const auto n = static_cast<std::size_t>(first - d.steps.begin());
+    if (d.source == StepSource::none || 4 * n > d.steps.size()) continue;
+    d.steps.erase(d.steps.begin(), first);
+    d.left_out += static_cast<std::int64_t>(n);
+  }
 }
 
 // The steps whose mean is judged.
@@ -289,7 +313,6 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     select_unit(trace, classes, names, program, selection.unit, devices);
   }
   for (DeviceSteps& device : devices) {
-    const Ns begin = trace.ops.start[device.ops.front()];
     if (!device.steps.empty() && selection.steps)
       keep_numbers(device.steps, selection.steps->first, selection.steps->second);
     else if (!device.steps.empty() && (!selection.unit.empty() || !are_too_little(trace, device)))
@@ -302,9 +325,12 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     else
       take_whole_window(trace, device);
     device.selected = selection.steps.has_value();
-    if (!device.selected)
-      device.before_ns = std::max<Ns>(0, device.steps.front().span.start - begin);
   }
+  if (!selection.steps) begin_together(trace, devices);
+  for (DeviceSteps& device : devices)
+    if (!device.selected)
+      device.before_ns =
+          std::max<Ns>(0, device.steps.front().span.start - trace.ops.start[device.ops.front()]);
   return devices;
 }
 

@@ -134,7 +134,15 @@ bool is_marked(const fs::path& path) {
                                              "tiles",
                                              "um-stencil",
                                              "um-stencil-device",
-                                             "unfused-mlp"};
+                                             "unfused-mlp",
+                                             "unit-accumulation",
+                                             "unit-continuous-batching",
+                                             "unit-fsdp-layers",
+                                             "unit-fsdp-layers-marked",
+                                             "unit-idle-tail",
+                                             "unit-size-sweep",
+                                             "unit-train-then-generate",
+                                             "unit-validated-epochs"};
   return !without.contains(path.stem().string());
 }
 

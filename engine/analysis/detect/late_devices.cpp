@@ -39,7 +39,8 @@ Work work_of(const Analysis& a) {
         same[slot].push_back(op);
       }
     }
-    work.computing.push_back(united(std::move(computing)));
+    work.computing.push_back(
+        intersection(united(std::move(computing)), a.account.devices[slot].window));
   }
   return work;
 }
@@ -110,8 +111,9 @@ void judge(const Analysis& a, const Work& work, const ByDevice& same, std::size_
   for (std::size_t slot = 0; slot < same.size(); ++slot) {
     if (slot == last) continue;
     const Span wait{ops.start[same[slot][i]], ops.start[own]};
-    waits.push_back(wait.length());
-    exposed.push_back(wait.length() - overlap(work.computing[slot], wait));
+    const Ns waited = overlap(a.account.devices[slot].window, wait);  // not before the steps
+    waits.push_back(waited);
+    exposed.push_back(waited - overlap(work.computing[slot], wait));
     late[last].waited.push_back(same[slot][i]);
   }
   late[last].ns += median(std::move(waits));
