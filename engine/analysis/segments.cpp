@@ -107,6 +107,7 @@ Segments segments_of(const Analysis& a) {
       if (parts[k].length() > 0)
         cut[d].steps.push_back({parts[k], static_cast<std::int64_t>(k), parts[k].start});
   }
+  const auto devices = static_cast<Ns>(cut.size());
   const Account account = make_account(a.trace, a.classes, a.names, cut, a.failed_calls);
   segments.causes = account.causes;
 
@@ -133,8 +134,8 @@ Segments segments_of(const Analysis& a) {
     if (s.kind == Segment::Kind::steps)
       for (const DeviceSteps& d : a.devices)
         s.steps = std::max(s.steps, static_cast<std::int64_t>(d.steps.size()));
-    else
-      s.loop = loop_in(a, parts);
+    else if (!a.has_steps() || 2 * s.device_ns > 3 * devices * a.recorded_step_ns())
+      s.loop = loop_in(a, parts);  // in less, what repeats are the parts of a step
     // An encoder that runs before the loop is no start-up.
     if (s.kind == Segment::Kind::before && !s.loop && 2 * s.busy_ns < s.device_ns)
       s.kind = Segment::Kind::start_up;

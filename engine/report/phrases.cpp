@@ -156,13 +156,31 @@ std::vector<SegmentLine> segment_lines(const Analysis& a, const Segments& segmen
   return lines;
 }
 
+namespace {
+
+// Whether it may be one more step, cut off at an end or not counted: as short and as busy as one.
+bool may_be_a_step(const Analysis& a, const SegmentLine& line, const SegmentLine& steps) {
+  return a.has_steps() && 2 * line.ns <= 3 * a.recorded_step_ns() &&
+         2 * line.segment->busy_fraction() >= steps.segment->busy_fraction();
+}
+
+}  // namespace
+
 std::string outside_text(const Analysis& a) {
   constexpr double least = 0.1;  // of the recording: what takes less changes no decision
   if (fraction_outside(a) < least) return "";
   const Segments segments = segments_of(a);
+  const std::vector<SegmentLine> lines = segment_lines(a, segments);
+  const auto steps = std::find_if(lines.begin(), lines.end(), [](const SegmentLine& line) {
+    return line.segment->kind == Segment::Kind::steps;
+  });
+  double outside = 0;
+  for (const SegmentLine& line : lines)
+    if (&line != &*steps && !may_be_a_step(a, line, *steps)) outside += line.fraction;
+  if (outside < least) return "";
   std::string text = fmt::format("Of the {} recorded:", duration(segments.recording.length()));
   const char* separator = " ";
-  for (const SegmentLine& line : segment_lines(a, segments)) {
+  for (const SegmentLine& line : lines) {
     text += fmt::format("{}{} {} ({}, GPU busy {}{})", separator, line.label, duration(line.ns),
                         percent(line.fraction), percent(line.segment->busy_fraction()),
                         line.repeats.empty() ? "" : ": " + line.repeats);

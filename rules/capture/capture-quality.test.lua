@@ -132,7 +132,7 @@ return {
     name = "says how much of the recording is start-up",
     trace = {
       ops = (function()
-        local ops = { { 0, 30000, kernel = "nvjet_tst_gemm", launched = { -10, -5 } } }
+        local ops = { { 0, 300, kernel = "nvjet_tst_gemm", launched = { -10, -5 } } }
         for i = 0, 19 do
           ops[#ops + 1] = { 30100 + 500 * i, 30200 + 500 * i, copy = "h2d", bytes = 65536 }
           ops[#ops + 1] = { 30200 + 500 * i, 30500 + 500 * i, kernel = "nvjet_tst_gemm" }
