@@ -46,8 +46,8 @@ struct SegmentLine {
 std::vector<SegmentLine> segment_lines(const Analysis& analysis, const Segments& segments);
 
 /// Where the recording goes, if a tenth or more of it lies outside of what is judged and is more
-/// than a step: "Of the 4.7 s recorded: start-up 3.1 s (66 %, GPU busy 4 %), 15 batches 1.6 s (34 %,
-/// GPU busy 91 %)."; else "".
+/// than a step: "Of the 4.7 s recorded: start-up 3.1 s (66 %, GPU busy 4 %), 15 batches 1.6 s (34
+/// %, GPU busy 91 %)."; else "".
 std::string outside_text(const Analysis& analysis);
 
 /// What a report hides from its judges, and how to record it.

@@ -143,8 +143,8 @@ return {
     {
       when = "lost_work",
       torch_profiler = "Record with CUDA 13.1 or later, or after a longer warm-up{.}: CUPTI from \z
-        CUDA 12.6 Update 2 to 13.0 loses the first kernels of a recording. \z
-        `schedule(warmup=...)` with more steps keeps the steps that count.",
+        CUDA 12.6 Update 2 to 13.0 loses the first kernels of a recording. `schedule(warmup=...)` \z
+        with more steps keeps the steps that count.",
       nsys = "Record less{.}: only a few steps, or fewer sources at once, so that no buffer of \z
         the profiler overflows.",
     },

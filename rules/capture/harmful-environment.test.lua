@@ -31,7 +31,8 @@ local churn = { { 650, 750, "cudaMalloc" }, { 760, 900, "cudaFree" } }
 -- A hundred kernels that nothing repeats; from the one numbered `first` on, twenty times memory is
 -- allocated and freed between two.
 local function window(first)
-  local trace = with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { ops = {}, calls = {}, ranges = {} })
+  local trace =
+    with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", { ops = {}, calls = {}, ranges = {} })
   for i = 1, 100 do
     local at = 1000 * i
     trace.ops[i] = { at + 20, at + 620, kernel = "part_" .. i, launched = { at + 5, at + 10 } }

@@ -49,9 +49,9 @@ local function three_waits(first)
   for i = 1, 40 do
     local wait = i >= first and i < first + 3 and 4000 or 0
     if wait > 0 then
-      local lock = trace.python_lock
-      lock[#lock + 1] = { at + 20, at + wait, thread = "main" }
-      lock[#lock + 1] = { at + 10, at + wait, thread = "worker", holds = true }
+      local held = trace.python_lock
+      held[#held + 1] = { at + 20, at + wait, thread = "main" }
+      held[#held + 1] = { at + 10, at + wait, thread = "worker", holds = true }
     end
     at = at + wait
     trace.ops[i] = {

@@ -245,10 +245,7 @@ return {
   },
   {
     name = "goes by its share where pauses come late only",
-    trace = window(
-      { 0, 0, 0, 0, 0, 0, 0, 2000, 2000, 2000, 2000 },
-      { not_collected = unseen }
-    ),
+    trace = window({ 0, 0, 0, 0, 0, 0, 0, 2000, 2000, 2000, 2000 }, { not_collected = unseen }),
     expect = { { severity = "error", message = "*that no range names." } },
   },
   {
@@ -269,10 +266,7 @@ return {
   },
   {
     name = "is a note where pauses at the start take far more than later ones",
-    trace = window(
-      { 3000, 3000, 0, 0, 0, 100, 0, 0, 0, 100, 0 },
-      { not_collected = unseen }
-    ),
+    trace = window({ 3000, 3000, 0, 0, 0, 100, 0, 0, 0, 100, 0 }, { not_collected = unseen }),
     expect = {
       { severity = "note", message = "* so it may be the program's start or end." },
     },

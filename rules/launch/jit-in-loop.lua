@@ -139,10 +139,7 @@ return {
     return {
       {
         subject = "code",
-        message = start and "start"
-          or not found and "later"
-          or some > 1 and "again"
-          or "once",
+        message = start and "start" or not found and "later" or some > 1 and "again" or "once",
         data = {
           call = call,
           some = some,

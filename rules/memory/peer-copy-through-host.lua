@@ -67,9 +67,7 @@ return {
     if trace:fact "device.count" < 2 then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local down, up = require "relayed"(trace)
-    if up:count() < options.least or up:at_start_or_end() then
-      return {}
-    end
+    if up:count() < options.least or up:at_start_or_end() then return {} end
     local both = down:plus(up)
     local exposed = both:exposed_ns(trace:ops { kind = { "kernel", "graph" } })
     local share = exposed / total

@@ -175,9 +175,7 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local kernels = trace:ops { kind = "kernel" }
     local copies, _, gap = require "residency"(trace)
-    if copies:count() == 0 or copies:at_start_or_end() then
-      return found
-    end
+    if copies:count() == 0 or copies:at_start_or_end() then return found end
     local exposed = copies:exposed_ns(kernels)
     local share = exposed / total
     if share < options.share then return found end
