@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "analysis/launch_turns.hpp"
@@ -207,7 +206,7 @@ class Search {
       std::vector<std::size_t> counts;  // of the repetitions that hold it
       std::size_t last = 0;             // the repetition that was counted last, from 1
     };
-    std::unordered_map<Token, Kind> kinds;
+    std::vector<Kind> kinds(seq_.alike().count);
     for (std::size_t k = 0; k < period.count(); ++k)
       for (std::size_t i = period.begin_of(k); i < period.end_of(k); ++i) {
         if (seq_.op(i) == no_row) continue;
@@ -231,7 +230,8 @@ class Search {
     };
     double busy_ns = 0, recurring_ns = 0;
     double of_work = 0, recurring = 0;
-    for (auto& [token, kind] : kinds) {
+    for (Kind& kind : kinds) {
+      if (kind.counts.empty()) continue;
       busy_ns += kind.busy_ns;
       of_work += kind.is_work;
       if (!recurs(kind)) continue;
