@@ -325,12 +325,12 @@ function selection:own_ns() end
 ---@return gh.Selection
 function selection:exposed(other, fraction) end
 
---- In how many quarters of the analyzed work, counted in kernels, rows begin that take a tenth of the time of all: three or four for something that goes on throughout a recording without steps, one for its start, however long.
---- () -> number
+--- Whether these rows may be no more than the program's start or end: what they take there, beyond what recurs, is more than half of their time. The start is the first of several steps; without steps it lasts until a quarter of the window has passed and a quarter of its kernels have begun, and the end comes when the last kernel has begun. What recurs takes as much at the start as in the other steps, or quarters, on average. False for no rows. `require "start_or_end"` has the words for it.
+--- () -> boolean
 ---@return any
-function selection:quarters() end
+function selection:at_start_or_end() end
 
---- Whether such rows begin in three quarters or more, see selection:quarters: without steps, what does not may be the program's start.
+--- Whether rows that take a tenth of the time of all, or more, begin in at least three quarters of the analyzed work, counted in kernels. What comes late does not go on throughout, and is still no start: selection:at_start_or_end.
 --- () -> boolean
 ---@return any
 function selection:throughout() end
@@ -427,6 +427,12 @@ function require(name) end
 ---@param arguments? any
 ---@return table
 function selection:evidence(arguments) end
+
+--- In how many quarters of the analyzed work, counted in kernels, rows begin that take a tenth of the time of all.
+--- () -> number
+---@deprecated use selection:at_start_or_end or selection:throughout
+---@return any
+function selection:quarters() end
 
 --- As the library.
 --- () -> { phases, early, last, copies, bytes }

@@ -334,4 +334,20 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   return devices;
 }
 
+std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  const DeviceSteps& device) {
+  DeviceSteps search;
+  search.device = device.device;
+  search.process = device.process;
+  search.ops = device.ops;
+  std::vector<std::string> units, all;
+  find_unit(trace, classes, names, program, "?", search, all);  // no unit is called that
+  all.emplace_back(window_unit);
+  for (std::string& name : all)
+    if (std::find(units.begin(), units.end(), name) == units.end())
+      units.push_back(std::move(name));
+  return units;
+}
+
 }  // namespace gh

@@ -94,4 +94,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection);
 
+/// The names that Selection::unit may have for a device: what repeats on it, the unit first, and
+/// the window.
+std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  const DeviceSteps& device);
+
 }  // namespace gh

@@ -33,7 +33,7 @@ void drop_smaller(std::vector<Period>& levels) {
   std::erase_if(levels, [&](const Period& p) { return 2 * p.busy_ns < most; });
 }
 
-struct Unit {
+struct FoundUnit {
   Period period;
   std::size_t micro_batches = 0;  // that feed one update, where these were found and the unit not
 };
@@ -58,11 +58,11 @@ class UnitSearch {
   // The level that people tune by. Two repetitions are enough only where three of nothing serve:
   // the recording holds two updates of many micro-batches each, or two images with most of their
   // work around the loop.
-  std::optional<Unit> unit(const std::vector<Period>& levels) const {
+  std::optional<FoundUnit> unit(const std::vector<Period>& levels) const {
     const Period* chosen = levels.empty() ? nullptr : &levels[chosen_of(levels)];
     if (chosen && !(chosen->is_nearly_whole() && holds_half(*chosen))) chosen = nullptr;
-    if (chosen) return closed_by_updates(*chosen).value_or(Unit{*chosen});
-    if (std::optional<Period> twice = find_twice(seq_)) return Unit{std::move(*twice)};
+    if (chosen) return closed_by_updates(*chosen).value_or(FoundUnit{*chosen});
+    if (std::optional<Period> twice = find_twice(seq_)) return FoundUnit{std::move(*twice)};
     return std::nullopt;
   }
 
@@ -90,7 +90,7 @@ class UnitSearch {
   }
 
   // Where as many repetitions each feed one update of the model, the update closes the unit.
-  std::optional<Unit> closed_by_updates(const Period& p) const {
+  std::optional<FoundUnit> closed_by_updates(const Period& p) const {
     if (content(p).optimizer) return std::nullopt;
     // The last update may follow the last repetition.
     std::size_t last = std::min(seq_.size(), p.cuts.back() + p.length());
@@ -107,7 +107,7 @@ class UnitSearch {
     if (ends.front() + 1 >= each) cuts.push_back(p.begin_of(ends.front() + 1 - each));
     for (const std::size_t k : ends) cuts.push_back(end_of(k));
     if (cuts.size() < 3) return std::nullopt;
-    return Unit{period_at(seq_, std::move(cuts)), each};
+    return FoundUnit{period_at(seq_, std::move(cuts)), each};
   }
 
   // Whether an inner level leaves work out that the outer one holds: most of what the inner one
@@ -306,7 +306,7 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
   const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
   const std::vector<Period> levels = search.levels();
-  const std::optional<Unit> unit = search.unit(levels);
+  const std::optional<FoundUnit> unit = search.unit(levels);
   if (!unit) return std::nullopt;
   return UnitChoice(unit_names, sequence).steps(unit->period, unit->micro_batches);
 }

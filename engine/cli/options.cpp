@@ -67,10 +67,10 @@ void ReportOptions::add(Parser& command) {
   command.option(
       "--range NAME", range,
       "Only GPU work that was launched inside NVTX ranges of this name (* and ? allowed)");
-  command.option(
-      "--unit NAME", unit,
-      "What to call a step: token, micro-batch, layer, epoch, ... (default: the outermost "
-      "loop that matters for speed)");
+  command.option("--unit NAME", unit,
+                 "What to call a step: token, micro-batch, layer, epoch, or window for the whole "
+                 "recording; -v "
+                 "lists what repeats (default: the smallest loop that leaves nothing out)");
   command.option(
       "--measured-step TIME...", measured_step,
       "The time of a step without the profiler, as your log has it: 16.5ms. It corrects for "

@@ -189,6 +189,15 @@ std::string outside_text(const Analysis& a) {
   return text + '.';
 }
 
+std::string units_text(const Analysis& a) {
+  const auto device = std::find_if(a.devices.begin(), a.devices.end(), [](const DeviceSteps& d) {
+    return d.source == StepSource::ranges || d.source == StepSource::kernels;
+  });
+  if (device == a.devices.end() || a.remade) return "";
+  return fmt::format("--unit chooses what a step is: {}.",
+                     fmt::join(units_of(a.trace, a.classes, a.names, a.program, *device), ", "));
+}
+
 std::string repeats_text(const Analysis& a) {
   const bool nested = std::any_of(a.devices.begin(), a.devices.end(),
                                   [](const DeviceSteps& d) { return d.levels.size() > 1; });

@@ -193,13 +193,13 @@ return {
     },
     {
       when = "launch",
-      pytorch = "Give every rank its own cores{.}: the host of GPU {device} launches more slowly, \z
+      pytorch = "Give every rank its own cores{.}: the launches of GPU {device}'s host come \z
+        later, by {more} ms {a_step}. The profiler slows launching too: time the step without it \z
+        first. If it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or \z
+        launch less (CUDA graphs, `torch.compile`).",
+      cuda = "Give every rank its own cores{.}: the launches of GPU {device}'s host come later, \z
         by {more} ms {a_step}. The profiler slows launching too: time the step without it first. \z
-        If it stays slow, bind the cores (numactl, `torchrun` with `--numa-binding`), or launch \z
-        less (CUDA graphs, `torch.compile`).",
-      cuda = "Give every rank its own cores{.}: the host of GPU {device} launches more slowly, by \z
-        {more} ms {a_step}. The profiler slows launching too: time the step without it first. If \z
-        it stays slow, bind the cores (numactl), or launch less (CUDA graphs).",
+        If it stays slow, bind the cores (numactl), or launch less (CUDA graphs).",
     },
     {
       when = { "other", "sleeps" },
@@ -355,8 +355,9 @@ return {
         recoverable_ns = wait * devices,
         change = change,
         -- A host that launches later does so under the profiler, which slows launching down, and
-        -- not always equally.
-        at_most = (share < options.share or what == "launch") and "note" or nil,
+        -- not always equally. Where nothing sets the late rank apart, there is no fix to tell.
+        at_most = (share < options.share or one and not what or what == "launch") and "note"
+          or nil,
         follows_from = what and roots[what] or nil,
         metrics = {
           {

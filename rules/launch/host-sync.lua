@@ -47,7 +47,7 @@ return {
       doc = "And from which one is read back at all. Chosen: every other step.",
     },
     seldom = {
-      default = 0.75,
+      default = 0.6,
       unit = "count",
       doc = "Waits a step below which they come in some steps only. Chosen: in the recordings \z
         they come in each, or every few.",

@@ -221,7 +221,7 @@ return {
     if steps:count() < options.least_steps * trace:fact "device.count" then
       return nil,
         string.format(
-          "only %d steps on each GPU were recorded, too few to tell what is usual",
+          "too few steps were recorded on each GPU to tell what is usual: %d",
           steps:count() // trace:fact "device.count"
         ),
         trace:words {

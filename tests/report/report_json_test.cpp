@@ -48,7 +48,10 @@ Json one_of_each_field() {
              "2999-12-31\n");
   Json all = report_of(advise("starved.sqlite --format json --config '" +
                               (rules.dir / "gh-advise.toml").string() + "'" + rules.option()));
-  all["not_checked"] = report_of(advise("compile-graphs.sqlite --format json"))["not_checked"];
+  const Json graphs = report_of(advise("compile-graphs.sqlite --format json"));
+  all["not_checked"] = graphs["not_checked"];
+  all["coverage"] = graphs["coverage"];
+  all["segments"][0]["repeats"] = {{"name", "batch"}, {"count", 4}};
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
   all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};

@@ -25,8 +25,10 @@ TEST_CASE("binding: streamed sums of time equal those of sets") {
           "      if i <= 4 and j <= 4 then same(a:plus(b):union_ns(), a:union_ns() + "
           "b:union_ns() - a:overlap_ns(b), 'union of ' .. where) end\n"
           "    end end\n"
-          "    same(all[3]:union_ns() + all[8]:union_ns(), trace:total_ns(), 'busy "
-          "and idle')\n"
+          // Of several GPUs, collectives waited for ranks that the profiler slowed: their time is
+          // less without it, and a set of operations does not know how much of it they are.
+          "    if one then same(all[3]:union_ns() + all[8]:union_ns(), trace:total_ns(), 'busy "
+          "and idle') end\n"
           "    return {}"));
   for (const char* report : {"starved.sqlite", "good.sqlite", "ddp.sqlite", "launchbound.sqlite"}) {
     CAPTURE(report);

@@ -100,13 +100,22 @@ TEST_CASE(
   for (const auto& path : support::few_with_sanitizers(support::unmarked_recordings())) {
     CAPTURE(path.filename().string());
     const Replayed r(read_nsys(path));
+    if (path.stem() == "unit-size-sweep") {  // a single step
+      CHECK(r.replay.reason() == "the beginning of a single batch is unknown");
+      continue;
+    }
     // Only the end of the first step is replayed; that of beat is longer than the others.
     CHECK(r.replay.profiled_step_ns({}) == doctest::Approx(r.replay.recorded_ns()).epsilon(0.01));
     // With one set of weights, the two halves of devicemap no longer wait for each other as they
     // did, nor does the host for the kernels of launch-blocking and the counts of
-    // cu-data-dependent-sync; the first of cpuadam's three steps differs from the others.
-    static const std::set<std::string> untrusted{"cpuadam", "devicemap", "launch-blocking",
-                                                 "cu-data-dependent-sync"};
+    // cu-data-dependent-sync; the first of cpuadam's three steps differs from the others, and so do
+    // those of two recordings that begin with the program.
+    static const std::set<std::string> untrusted{"cpuadam",
+                                                 "devicemap",
+                                                 "launch-blocking",
+                                                 "cu-data-dependent-sync",
+                                                 "unit-fsdp-layers-marked",
+                                                 "unit-train-then-generate"};
     INFO(r.replay.distrust());
     CHECK(r.replay.trusted() == !untrusted.contains(path.stem().string()));
   }

@@ -145,6 +145,7 @@ class DeviceSteps:
     source: str  #: how they were found: ranges, kernels, selected_range, none
     described: str
     left_out: int  #: start-up steps
+    lost: int  #: steps in which the profiler lost work
 
 
 @dataclass(frozen=True)
