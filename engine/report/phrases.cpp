@@ -194,7 +194,7 @@ std::string units_text(const Analysis& a) {
     return d.source == StepSource::ranges || d.source == StepSource::kernels;
   });
   if (device == a.devices.end() || a.remade) return "";
-  return fmt::format("--unit chooses what a step is: {}.",
+  return fmt::format("--unit chooses among: {}.",
                      fmt::join(units_of(a.trace, a.classes, a.names, a.program, *device), ", "));
 }
 

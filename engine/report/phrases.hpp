@@ -35,8 +35,8 @@ std::string recording_text(const Analysis& analysis);
 /// within a step.
 std::string repeats_text(const Analysis& analysis);
 
-/// Which levels `--unit` chooses among: "--unit chooses what a step is: token, layer, window."; ""
-/// where nothing repeats. Searches for them anew.
+/// Which levels `--unit` has: "--unit chooses among: token, layer, window."; "" where nothing
+/// repeats. Searches for them anew.
 std::string units_text(const Analysis& analysis);
 
 /// A part of the recording: "start-up", "15 batches", "after the last batch".

@@ -180,6 +180,50 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class SegmentLine:
+    """A cause on which the time of the GPUs went in a segment."""
+
+    cause: str  #: as in AccountLine
+    label: str
+    ns: int  #: as recorded, summed over GPUs
+    fraction: float  #: of the segment
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of the recording. Together they are the recording."""
+
+    kind: str  #: start-up, before, steps or after
+    label: str  #: "15 batches", "after the last batch"
+    start_ns: int  #: on the first GPU, on the report's clock
+    end_ns: int  #: on the last GPU
+    device_ns: int  #: its length, summed over GPUs
+    fraction: float  #: of the recording
+    busy_fraction: float  #: how much of it the GPUs worked
+    steps: int  #: of those that are judged, on the GPU that has the most
+    repeats: Optional[Level]  #: another loop
+    account: Tuple[SegmentLine, ...]
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What hides a part of the GPU's work."""
+
+    by: str  #: whole_graphs
+    label: str
+    fraction: float  #: of the work
+    record_with: Optional[str]  #: what shows it
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of the GPU's work the report has kernel by kernel."""
+
+    fraction: float
+    hidden: Tuple[Hidden, ...]
+
+
+@dataclass(frozen=True)
 class Steps:
     """The analyzed steps of all GPUs."""
 
@@ -187,6 +231,7 @@ class Steps:
     ns: Optional[int]  #: the step that all times and shares refer to; None without GPU work
     ns_is: str  #: measured, replayed (without what the profiler adds) or recorded
     recorded_ns: Optional[int]  #: the mean
+    part_difference_ns: Optional[int]  #: how much longer than the mean those are that are replayed
     median_ns: int  #: as recorded
     measured_ns: Optional[int]  #: without a profiler, if that was given and can be
     source: str  #: how they were found: ranges, kernels, selected_range, none
@@ -429,8 +474,10 @@ class Report:
     devices: Tuple[Device, ...]
     window_ns: int  #: all steps on all GPUs
     unit: Unit
+    segments: Tuple[Segment, ...]  #: the whole recording; empty where steps were selected
     steps: Steps
     account: Tuple[AccountLine, ...]  #: over all GPUs; adds up to the step
+    coverage: Coverage
     bound: Optional[Bound]  #: None without GPU work
     path: Optional[Path]  #: None if nothing was replayed
     plan: Optional[Plan]  #: None if the steps cannot be replayed
