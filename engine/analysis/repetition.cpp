@@ -71,7 +71,7 @@ std::vector<Step> cut(const Trace& trace, const std::vector<Row>& ops, const Hos
   return steps;
 }
 
-// How much of the device's work lies in its steps, which follow each other.
+// How much of the device's work lies between its first step and its last.
 double busy_fraction(const Trace& trace, const DeviceSteps& device) {
   const Span steps{device.steps.front().span.start, device.steps.back().span.end};
   double all_ns = 0, in_steps_ns = 0;

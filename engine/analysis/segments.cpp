@@ -34,9 +34,9 @@ std::array<Span, kinds_in_order.size()> parts_of(const DeviceSteps& device, Span
   return {{{recording.start, steps.start}, steps, {steps.end, recording.end}}};
 }
 
-bool is_selected(const Analysis& a) {
+bool is_unknown_outside(const Analysis& a) {
   return std::any_of(a.devices.begin(), a.devices.end(),
-                     [](const DeviceSteps& d) { return d.selected; });
+                     [](const DeviceSteps& d) { return d.selected || d.lost > 0; });
 }
 
 // What repeats among the operations that began in a part of the recording, on the device that
@@ -64,10 +64,20 @@ std::optional<UnitLevel> loop_in(const Analysis& a, const std::vector<Span>& par
     if (const auto host = steps_from_launches(a.trace, a.classes, a.names, a.program, part))
       if (!host->levels.empty()) loop = host->levels.front();
     // Beside a loop that trains, one without updates validates or generates.
-    if (loop && !updates && loop->name == a.unit() && a.program.is("training"))
-      loop->name = "batch";
+    if (loop && !updates && loop->name == "training step") loop->name = "batch";
   }
-  return loop;
+  // What trains beside the unit are parts of it.
+  return loop && loop->name == "training step" ? std::nullopt : loop;
+}
+
+// An encoder that runs before the loop is no start-up.
+void tell_start_up(std::vector<Segment>& segments) {
+  const auto steps = std::find_if(segments.begin(), segments.end(),
+                                  [](const Segment& s) { return s.kind == Segment::Kind::steps; });
+  if (steps == segments.end()) return;
+  for (Segment& s : segments)
+    if (s.kind == Segment::Kind::before && 2 * s.busy_fraction() < steps->busy_fraction())
+      s.kind = Segment::Kind::start_up;
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ double Segments::fraction(const Segment& segment) const {
 }
 
 double fraction_outside(const Analysis& a) {
-  if (a.devices.empty() || is_selected(a)) return 0;
+  if (a.devices.empty() || is_unknown_outside(a)) return 0;
   const Span recording = recording_of(a);
   double steps_ns = 0;
   for (const DeviceSteps& d : a.devices)
@@ -95,7 +105,7 @@ double fraction_outside(const Analysis& a) {
 
 Segments segments_of(const Analysis& a) {
   Segments segments;
-  if (a.devices.empty() || is_selected(a)) return segments;
+  if (a.devices.empty() || is_unknown_outside(a)) return segments;
   segments.recording = recording_of(a);
 
   // One account of all parts: a part that takes no time on a device is no step there.
@@ -136,11 +146,9 @@ Segments segments_of(const Analysis& a) {
         s.steps = std::max(s.steps, static_cast<std::int64_t>(d.steps.size()));
     else if (!a.has_steps() || 2 * s.device_ns > 3 * devices * a.recorded_step_ns())
       s.loop = loop_in(a, parts);  // in less, what repeats are the parts of a step
-    // An encoder that runs before the loop is no start-up.
-    if (s.kind == Segment::Kind::before && !s.loop && 2 * s.busy_ns < s.device_ns)
-      s.kind = Segment::Kind::start_up;
     segments.list.push_back(std::move(s));
   }
+  tell_start_up(segments.list);
   return segments;
 }
 

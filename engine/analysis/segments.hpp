@@ -13,8 +13,9 @@ namespace gh {
 
 struct Segment {
   enum class Kind {
-    start_up,  ///< before the steps, while the GPU mostly waits: loading, compiling, allocating
-    before,    ///< before the steps, while the GPU works
+    start_up,  ///< before the steps, while the GPU works less than half as much of the time as in
+               ///< them: loading, compiling, allocating
+    before,    ///< before the steps, while it works as in them
     steps,     ///< the judged steps, from the first to the last, or the judged window
     after,
   };
@@ -23,7 +24,7 @@ struct Segment {
   Ns device_ns = 0;        ///< its length, summed over devices
   Ns busy_ns = 0;          ///< of that, in which the GPUs worked
   std::int64_t steps = 0;  ///< on the device that has the most
-  /// What repeats in it, if the GPU works there and it is not the judged steps.
+  /// What repeats in it beside the unit, if the GPU works there.
   std::optional<UnitLevel> loop;
   std::vector<Ns> cause_ns;  ///< by cause of Segments::causes, summed over devices
 
@@ -46,8 +47,9 @@ struct Segments {
 double fraction_outside(const Analysis& analysis);
 
 /// Cuts the recording and accounts for each segment. A segment ends on each device where the steps
-/// begin or end there. Empty without GPU work, and where the user selected steps or ranges: then
-/// what lies outside was left out on purpose.
+/// begin or end there. Empty without GPU work, where the user selected steps or ranges (what lies
+/// outside was left out on purpose), and where steps were left out because the profiler lost their
+/// work (what the GPU did outside is unknown).
 Segments segments_of(const Analysis& analysis);
 
 }  // namespace gh

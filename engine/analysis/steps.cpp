@@ -142,16 +142,24 @@ void take_steps_of_others(const Trace& trace, const Classes& classes, const Name
                           const ProgramKind& program,
                           const std::vector<std::optional<HostSteps>>& found,
                           std::vector<DeviceSteps>& devices) {
-  for (DeviceSteps& device : devices)
+  constexpr std::size_t most_tried = 8;  // others that do not fit: more of the job will not either
+  std::vector<Ns> worked;
+  for (const DeviceSteps& device : devices) worked.push_back(device.worked_ns(trace));
+  for (DeviceSteps& device : devices) {
+    std::size_t tried = 0;
     for (const bool same_process : {true, false})
-      for (std::size_t d = 0; d < devices.size() && device.steps.empty(); ++d)
-        if (found[d] && (devices[d].process == device.process) == same_process &&
-            !device.hardly_worked(trace, devices[d].worked_ns(trace)))
-          cut_like(trace, classes, names, program, *found[d], device);
+      for (std::size_t d = 0; d < devices.size() && device.steps.empty(); ++d) {
+        if (!found[d] || (devices[d].process == device.process) != same_process) continue;
+        if (!same_process && !trace.clocks_aligned) continue;
+        if (device.hardly_worked(trace, worked[d]) || ++tried > most_tried) continue;
+        check_time();
+        cut_like(trace, classes, names, program, *found[d], device);
+      }
+  }
 }
 
 // Devices of one job run their steps together: what is start-up on one is judged on none, since the
-// others waited for it. A quarter of the steps at most, as where start-up is looked for.
+// others waited for it. A quarter of those that are left at most.
 void begin_together(const Trace& trace, std::vector<DeviceSteps>& devices) {
   if (!trace.clocks_aligned) return;
   const auto middle = [](const Step& s) { return s.span.start + s.span.length() / 2; };
@@ -302,6 +310,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     select_range(trace, devices, selection.range);
     return devices;
   }
+  if (selection.unit == window_unit && selection.steps)
+    throw Error("--unit window and --steps exclude each other: a window has no steps");
   if (selection.unit.empty()) {
     std::vector<std::optional<HostSteps>> found;
     for (DeviceSteps& device : devices) {
@@ -324,6 +334,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
           "use --range");
     else
       take_whole_window(trace, device);
+    if (selection.unit == window_unit) device.described = "the whole window, as --unit says";
     device.selected = selection.steps.has_value();
   }
   if (!selection.steps) begin_together(trace, devices);
@@ -341,12 +352,16 @@ std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
   search.device = device.device;
   search.process = device.process;
   search.ops = device.ops;
-  std::vector<std::string> units, all;
+  std::vector<std::string> units, all, ignored;
   find_unit(trace, classes, names, program, "?", search, all);  // no unit is called that
-  all.emplace_back(window_unit);
-  for (std::string& name : all)
-    if (std::find(units.begin(), units.end(), name) == units.end())
-      units.push_back(std::move(name));
+  for (std::string& name : all) {
+    if (std::find(units.begin(), units.end(), name) != units.end()) continue;
+    // What repeats within a graph has no launches of its own.
+    search.steps.clear();
+    find_unit(trace, classes, names, program, name, search, ignored);
+    if (!search.steps.empty()) units.push_back(std::move(name));
+  }
+  units.emplace_back(window_unit);
   return units;
 }
 

@@ -65,7 +65,9 @@ struct DeviceSteps {
   /// Steps left out because the profiler lost work in them, or right before, so that where they
   /// begin is unknown.
   std::int64_t lost = 0;
-  bool whole = true;  ///< false if the profiler lost work in all of the steps
+  /// False if the profiler lost work in all of the steps, in most repetitions of launches, or in
+  /// the window.
+  bool whole = true;
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 

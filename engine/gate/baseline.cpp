@@ -161,6 +161,7 @@ std::string remake_command(const Json& json, const std::string& path) {
   for (std::size_t i = 0; i < std::min(captures.size(), most_named); ++i)
     if (captures[i].is_object() && captures[i].contains("path") && captures[i]["path"].is_string())
       reports += shell_word(printable(captures[i]["path"].get<std::string>())) + ' ';
+  if (captures.size() > most_named) reports += "... ";
   return fmt::format("`gh-advise baseline {}-o {}`", reports, shell_word(printable(path)));
 }
 

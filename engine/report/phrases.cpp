@@ -174,6 +174,7 @@ std::string outside_text(const Analysis& a) {
   const auto steps = std::find_if(lines.begin(), lines.end(), [](const SegmentLine& line) {
     return line.segment->kind == Segment::Kind::steps;
   });
+  if (steps == lines.end()) return "";
   double outside = 0;
   for (const SegmentLine& line : lines)
     if (&line != &*steps && !may_be_a_step(a, line, *steps)) outside += line.fraction;
@@ -194,8 +195,10 @@ std::string units_text(const Analysis& a) {
     return d.source == StepSource::ranges || d.source == StepSource::kernels;
   });
   if (device == a.devices.end() || a.remade) return "";
-  return fmt::format("--unit chooses among: {}.",
-                     fmt::join(units_of(a.trace, a.classes, a.names, a.program, *device), ", "));
+  std::vector<std::string> units = units_of(a.trace, a.classes, a.names, a.program, *device);
+  if (std::find(units.begin(), units.end(), a.unit()) == units.end())
+    units.insert(units.begin(), a.unit());
+  return fmt::format("--unit chooses among: {}.", fmt::join(units, ", "));
 }
 
 std::string repeats_text(const Analysis& a) {

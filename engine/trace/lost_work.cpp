@@ -150,8 +150,8 @@ class Search {
     const bool is_chance = share <= most_by_chance;
     if (calls.empty() || (is_chance && what != Launches::kernel)) return;
     for (const Row call : calls) lost.launched.push_back(t_.calls.start[call]);
-    if (lost.described.empty())
-      lost.described = fmt::format("{} of {} {}", calls.size(), all, text);
+    if (!lost.described.empty()) lost.described += ", ";
+    lost.described += fmt::format("{} of {} {}", calls.size(), all, text);
     lost.many |= !is_chance && calls.size() >= least_lost && all >= least_of;
   }
 

@@ -76,25 +76,44 @@ double mean_length(const std::vector<Step>& steps) {
   return static_cast<double>(all) / static_cast<double>(steps.size());
 }
 
+bool follows(const std::vector<Step>& steps, std::size_t k) {
+  return steps[k].span.start <= steps[k - 1].span.end;
+}
+
 // Of the runs of `count` steps for which `fits(mean)`, the one whose mean is closest to `mean_ns`.
+// `whole`: no steps were left out between these, across which no run may go.
 // Nothing if none fits.
 template <class Fits>
 std::optional<Run> nearest_run(const std::vector<Step>& steps, std::size_t count, double mean_ns,
-                               Fits fits) {
+                               Fits fits, bool whole) {
   std::optional<Run> best;
+  std::size_t joined = 0;  // steps up to the last of the run that follow each other
   const auto off = [&](const Run& run) { return std::abs(run.mean_ns(steps) - mean_ns); };
-  for (std::size_t first = 0; first + count <= steps.size(); ++first) {
-    const Run run{first, count};
+  for (std::size_t last = 0; last < steps.size(); ++last) {
+    joined = last > 0 && (whole || follows(steps, last)) ? joined + 1 : 1;
+    if (joined < count) continue;
+    const Run run{last + 1 - count, count};
     if (fits(run.mean_ns(steps)) && (!best || off(run) < off(*best))) best = run;
   }
   return best;
 }
 
+// How many steps follow each other at most: those that were left out leave gaps.
+std::size_t longest_stretch(const std::vector<Step>& steps) {
+  std::size_t longest = 1, joined = 1;
+  for (std::size_t k = 1; k < steps.size(); ++k) {
+    joined = follows(steps, k) ? joined + 1 : 1;
+    longest = std::max(longest, joined);
+  }
+  return longest;
+}
+
 // One run that resembles all steps or contains all of them; otherwise a faster and a slower one;
 // otherwise the closest one.
-std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count) {
+std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count, bool whole) {
   const double mean = mean_length(steps);
-  const Run one = *nearest_run(steps, count, mean, [](double) { return true; });
+  const Run one = *nearest_run(
+      steps, count, mean, [](double) { return true; }, whole);
   // What a fix changes about the first step may lie before it, where no rule looks: the first step
   // counts only if nothing could be replayed otherwise.
   const bool all = count == steps.size();
@@ -102,8 +121,10 @@ std::vector<Run> runs_of(const std::vector<Step>& steps, std::size_t count) {
   if (off <= (all ? most_unrepresentative : typical)) return {one};
   if (all) return {{0, count, true}};
   const std::size_t half = std::max<std::size_t>(count / 2, 2);
-  const auto slower = nearest_run(steps, half, mean, [&](double m) { return m > mean; }),
-             faster = nearest_run(steps, half, mean, [&](double m) { return m <= mean; });
+  const auto slower = nearest_run(
+                 steps, half, mean, [&](double m) { return m > mean; }, whole),
+             faster = nearest_run(
+                 steps, half, mean, [&](double m) { return m <= mean; }, whole);
   if (!slower || !faster) return {one};
   return {*faster, *slower};
 }
@@ -273,7 +294,16 @@ double unrepresentative(const std::vector<ReplayedSteps>& runs, const std::vecto
 
 std::vector<ReplayedSteps> step_runs(const Analysis& a) {
   const std::vector<Step>& lead = a.devices.front().steps;
-  const std::vector<Run> chosen = runs_of(lead, steps_in_reach(a.trace, lead));
+  // Nothing is replayed across steps that were left out because the profiler lost their work.
+  const bool whole = a.devices.front().lost == 0;
+  const std::size_t joined = whole ? lead.size() : longest_stretch(lead);
+  if (joined < 2) {
+    ReplayedSteps none;
+    none.reason = fmt::format("no two {} without lost work follow each other", a.words().many);
+    return {none};
+  }
+  const std::vector<Run> chosen =
+      runs_of(lead, std::min(joined, steps_in_reach(a.trace, lead)), whole);
   std::vector<ReplayedSteps> runs;
   for (const Run& run : chosen) {
     runs.push_back(steps_of(a, run));

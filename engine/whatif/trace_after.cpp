@@ -297,7 +297,7 @@ class TraceMaker {
       start = std::min(start, start_of(op));
     }
     // A window begins with the host's first launch, and may end after its last operation.
-    if (g_.steps.whole) {
+    if (g_.steps.whole && start != std::numeric_limits<Ns>::max()) {
       start = measured_[d].start;
       ends.front() = measured_[d].end;
     }

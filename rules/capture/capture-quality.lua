@@ -65,7 +65,8 @@ return {
     dropped = 'The profiler says that it lost events: "{text}"',
     lost = "The profiler lost work in {count} of {of} {units}, which are left out: in the whole \z
       recording, {lost}. Nothing is missing in the {units} that are judged.",
-    lost_outside = "The profiler lost work outside the {units} that are judged: {lost}.",
+    lost_outside = "The profiler lost work: {lost}. It is too little to change the figures, or \z
+      lies outside of the {units} that are judged.",
     lost_all = "The profiler lost work all through the recording: {lost}. What is missing may \z
       have run while the GPU seems idle.",
     unlaunched = "{share:fraction} of the GPU operations have no recorded CUDA call that launched \z

@@ -11,6 +11,7 @@
 #include "analysis/facts.hpp"
 #include "rules/rules.hpp"
 #include "support/traces.hpp"
+#include "whatif/replay.hpp"
 
 using namespace gh;
 using namespace support;
@@ -101,6 +102,18 @@ TEST_CASE("lost work: steps whose kernels were lost are left out, and the others
   CHECK(said->title == "5 of 12 steps are left out: the profiler lost their kernels");
   CHECK(contains(said->text, "100 of 240 launches have no kernel"));
   REQUIRE(!said->advice.empty());
+}
+
+TEST_CASE("lost work: nothing is replayed across a step that was left out") {
+  const Recording recording{.steps = 5, .is_lost = [](int step, int) { return step == 2; }};
+  const Analysis a = analysed(recording.trace());
+  CHECK(a.devices.front().lost > 0);
+  CHECK(most_off(a.devices.front(), recording) == 0);
+  const Replay replay(a);
+  if (replay.reason().empty())
+    CHECK(replay.recorded_ns() <= recording.step_ns());
+  else
+    CHECK(replay.reason() == "no two steps without lost work follow each other");
 }
 
 TEST_CASE("lost work: steps that no range marks are found among what is left") {

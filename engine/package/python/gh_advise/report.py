@@ -474,7 +474,7 @@ class Report:
     devices: Tuple[Device, ...]
     window_ns: int  #: all steps on all GPUs
     unit: Unit
-    segments: Tuple[Segment, ...]  #: the whole recording; empty where steps were selected
+    segments: Tuple[Segment, ...]  #: the whole recording; empty where steps were selected or lost
     steps: Steps
     account: Tuple[AccountLine, ...]  #: over all GPUs; adds up to the step
     coverage: Coverage

@@ -96,10 +96,10 @@ class StartAndEnd {
     for (const DeviceSteps& device : c.analysis.devices) {
       if (device.source == StepSource::none) {
         take(quarter, quarter, last, quarters);
-      } else if (device.steps.size() > 1) {
+      } else if (device.steps.size() > 1 && begins_with_first(device)) {
         const Step& second = device.steps[1];
         take(second.span.start, second.host_start, latest, device.steps.size());
-      } else {  // a single step may be any of the program's
+      } else {  // a single step, like chosen ones, may be any of the program's
         take(earliest, earliest, latest, quarters);
       }
     }
@@ -113,6 +113,10 @@ class StartAndEnd {
   double parts() const { return parts_ / static_cast<double>(devices_.size()); }
 
  private:
+  // Whether the first judged step is the first that was recorded.
+  static bool begins_with_first(const DeviceSteps& device) {
+    return !device.selected && device.left_out == 0 && device.lost == 0;
+  }
   static constexpr Ns earliest = std::numeric_limits<Ns>::min();
   static constexpr Ns latest = std::numeric_limits<Ns>::max();
   // What is neither start nor end.
