@@ -22,8 +22,8 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
               const ProgramKind& program, const HostSteps& host, DeviceSteps& device);
 
-/// As find_repetition, for the level of that name. If there is none, leaves no steps and adds the names of the
-/// levels that exist to `known`.
+/// As find_repetition, for the level of that name. If there is none, leaves no steps and adds the
+/// names of the levels that exist to `known`.
 void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
                const ProgramKind& program, const std::string& unit, DeviceSteps& device,
                std::vector<std::string>& known);
