@@ -66,7 +66,7 @@ std::optional<UnitLevel> loop_in(const Analysis& a, const std::vector<Span>& par
     // Beside a loop that trains, one without updates validates or generates.
     if (loop && !updates && loop->name == "training step") loop->name = "batch";
   }
-  // What trains beside the unit are parts of it.
+  // What trains outside of the steps is one of them, or a part of one.
   return loop && loop->name == "training step" ? std::nullopt : loop;
 }
 

@@ -47,10 +47,10 @@ return {
       doc = "And from which one is read back at all. Chosen: every other step.",
     },
     seldom = {
-      default = 0.6,
+      default = 0.66,
       unit = "count",
-      doc = "Waits a step below which they come in some steps only. Chosen: in the recordings \z
-        they come in each, or every few.",
+      doc = "Waits a step below which they come in some steps only: from two in three steps on, \z
+        each is nearer than one of two.",
     },
   },
   messages = {
