@@ -10,6 +10,7 @@
 //                 unit_names.hpp names them
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
+//   periodic_events.hpp  what comes in every n-th step only
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
 //   structure/    which ranges, module, operator and pass each launch belongs to; the least time
@@ -26,6 +27,7 @@
 
 #include "analysis/account.hpp"
 #include "analysis/classes.hpp"
+#include "analysis/periodic_events.hpp"
 #include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
 #include "base/lazy.hpp"
@@ -121,12 +123,15 @@ struct Analysis {
   const std::string& kernel_class(Row op) const;
   /// Where in the program each launch and each moment of the host lies; made when first asked for.
   const Structure& structure() const;
+  /// What comes in every n-th step only; looked for when first asked for.
+  const std::vector<PeriodicEvent>& periodic_events() const;
   /// Operations of the products that ranges name; counted when first asked for.
   const RangeFlops& range_flops() const;
 
  private:
   Lazy<RangeFlops> range_flops_;
   Lazy<Structure> structure_;
+  Lazy<std::vector<PeriodicEvent>> periodic_events_;
   void account_for_time();
   void take_measured_name();
 };

@@ -84,4 +84,14 @@ std::string plural(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}", n, n == 1 ? std::string(noun) : plural(noun));
 }
 
+std::string ordinal(std::int64_t n) {
+  const std::int64_t last = n % 10, before = n / 10 % 10;
+  return fmt::format("{}{}", n,
+                     before == 1 ? "th"
+                     : last == 1 ? "st"
+                     : last == 2 ? "nd"
+                     : last == 3 ? "rd"
+                                 : "th");
+}
+
 }  // namespace gh

@@ -24,5 +24,7 @@ std::string percent(double fraction);
 std::string plural(std::string_view noun);
 /// "1 step", "11 steps".
 std::string plural(std::int64_t n, std::string_view noun);
+/// "1st", "2nd", "13th".
+std::string ordinal(std::int64_t n);
 
 }  // namespace gh

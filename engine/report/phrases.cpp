@@ -190,6 +190,24 @@ std::string outside_text(const Analysis& a) {
   return text + '.';
 }
 
+std::vector<std::string> periodic_texts(const Analysis& a) {
+  std::vector<std::string> texts;
+  const auto recorded_ns = static_cast<double>(a.recorded_step_ns());
+  for (const PeriodicEvent& e : a.periodic_events()) {
+    std::string text =
+        fmt::format("Every {} {} takes {} longer, {} of the mean {} ({}): {}", ordinal(e.every),
+                    a.words().noun, duration(e.extra_ns), duration(e.cost_ns), a.words().noun,
+                    percent(e.cost_ns / recorded_ns), cause_label(a.account.causes[e.cause]));
+    if (e.doing != 0)
+      text += fmt::format(", in '{}'", shortened(without_arguments(a.trace.names[e.doing]), 60));
+    if (e.within != 0)
+      text +=
+          fmt::format(" (within '{}')", shortened(without_arguments(a.trace.names[e.within]), 60));
+    texts.push_back(text + '.');
+  }
+  return texts;
+}
+
 std::string units_text(const Analysis& a) {
   const auto device = std::find_if(a.devices.begin(), a.devices.end(), [](const DeviceSteps& d) {
     return d.source == StepSource::ranges || d.source == StepSource::kernels;

@@ -130,6 +130,25 @@ Json segments_json(const Analysis& a) {
   });
 }
 
+// What comes in every n-th step only.
+Json periodic_events_json(const Analysis& a) {
+  const auto recorded_ns = static_cast<double>(a.recorded_step_ns());
+  const std::vector<std::string> texts = periodic_texts(a);
+  Json list = Json::array();
+  for (const PeriodicEvent& e : a.periodic_events())
+    list.push_back({{"every", e.every},
+                    {"count", e.count},
+                    {"extra_ns", static_cast<Ns>(e.extra_ns)},
+                    {"cost_ns", static_cast<Ns>(e.cost_ns)},
+                    {"fraction", e.cost_ns / recorded_ns},
+                    {"cause", a.account.causes[e.cause]},
+                    {"label", cause_label(a.account.causes[e.cause])},
+                    {"doing", or_null(a.trace.names[e.doing])},
+                    {"within", or_null(a.trace.names[e.within])},
+                    {"text", texts[list.size()]}});
+  return list;
+}
+
 // Of the GPU's work, what the report has one by one, and what hides the rest.
 Json coverage_json(const Analysis& a) {
   Json hidden = Json::array();
@@ -254,6 +273,7 @@ Json report_json(const Analysis& a, const Report& report) {
           {"unit", unit_json(a)},
           {"segments", segments_json(a)},
           {"steps", steps_json(a, report.step)},
+          {"periodic_events", periodic_events_json(a)},
           {"account", account_json(cause_times(a, report.step), a.step_count())},
           {"coverage", coverage_json(a)},
           {"bound", bound_json(a, report.step)},

@@ -215,6 +215,8 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
   out += paragraph(report_heading(a, report.step, style));
   out += paragraph(account_table(a, report.step, style, paint));
   if (full) out += paragraph(path_table(a, report, style, paint));
+  for (const std::string& periodic : full ? periodic_texts(a) : std::vector<std::string>())
+    out += wrapped(periodic, style.width, 2) + "\n\n";
   if (const std::string units = full ? units_text(a) : ""; !units.empty())
     out += wrapped(units, style.width, 2) + "\n\n";
   out += paragraph(plan_text(a, report, style, paint));

@@ -126,7 +126,8 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local pauses = trace:idle { stretch = "works" }
+    -- What comes in every n-th step only is step-outlier's.
+    local _, pauses = require "in_every"(trace, trace:idle { stretch = "works" })
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end

@@ -110,6 +110,9 @@ return {
       local _, unpacked = require "broadcast_buffers"(trace)
       pauses = pauses:minus(pauses:where { before = unpacked })
     end
+    -- What comes in every n-th step only is step-outlier's.
+    local _, left = require "in_every"(trace, pauses)
+    pauses = left
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end

@@ -262,6 +262,10 @@ return {
           { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
       elseif share >= options.share and not explained(cause.rules) then
         local rows = trace:idle { cause = cause.cause }
+        if spoken["step-outlier"] then
+          local _, left = require "in_every"(trace, rows)
+          rows = left
+        end
         local time = rows:union_ns()
         local waits = cause.cause == "dependency"
         if waits then

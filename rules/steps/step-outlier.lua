@@ -52,24 +52,160 @@ local function bytes_in(copies, steps)
   return bytes
 end
 
--- Whether long steps come at a fixed distance: then a loop around them has more to do, and they
--- are no exception.
-local function come_regularly(long, least)
-  local numbers = {}
-  local seen = {} -- each device has its own
-  for _, row in ipairs(long:top(1000, "number")) do
-    if not seen[row.number] then
-      numbers[#numbers + 1], seen[row.number] = row.number, true
+local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
+
+-- How `long` steps differ from the `rest`: the one or two causes that hold most of it, in words; a
+-- range that explains it; how much of it could be had back; the rule that reports the cause.
+local function what_sets_apart(trace, options, long, rest)
+  -- How much more of something there is in the long steps, all of them together.
+  local times = long:count() / rest:count()
+  local function more(selection)
+    return selection:overlap_ns(long) - times * selection:overlap_ns(rest)
+  end
+  local comm = trace:ops { class = "collective" }
+  local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
+  local copies = trace:ops { kind = "copy" }
+  local extra = { compute = more(compute) }
+  extra.communication = more(compute:plus(comm)) - extra.compute
+  extra.copies = more(compute:plus(comm):plus(copies)) - extra.compute - extra.communication
+  local kinds = { "compute", "communication", "copies" }
+  for _, cause in ipairs(causes) do
+    kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause })
+  end
+
+  local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
+  -- Bytes that the others do not copy are more work, as more computing is, and take as long as
+  -- bytes take in the others.
+  local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
+  local more_work = {
+    compute = math.huge,
+    copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)),
+  }
+  local order, lost = {}, 0
+  for _, what in ipairs(kinds) do
+    if extra[what] >= options.cause_share * excess then order[#order + 1] = what end
+    lost = lost + math.max(0, extra[what] - (more_work[what] or 0))
+  end
+  table.sort(
+    order,
+    function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end
+  )
+  local held = {}
+  for i = 1, math.min(2, #order) do
+    local longer = extra[order[i]] / long:count()
+    held[i] = string.format(
+      longer < constants.shown_in_ns and "%s (%.0f us more)" or "%s (%.1f ms more)",
+      words[order[i]],
+      longer / (longer < constants.shown_in_ns and 1e3 or 1e6)
+    )
+  end
+
+  -- The range that explains it: of a phase that steps usually do not have, else the one that
+  -- grew most. Names with numbers
+  -- belong to steps.
+  local range, root = nil, roots[order[1]]
+  for _, phase in ipairs { "checkpoint", "evaluation", "garbage_collection" } do
+    local ranges = trace:ranges { phase = phase }
+    if not range and more(ranges) > options.range_share * excess then
+      range, root =
+        ranges:group("name")[1].key,
+        phase == "garbage_collection" and "gc-pause" or "checkpoint-stall"
     end
   end
-  table.sort(numbers)
-  for i = 2, #numbers do
-    if numbers[i] - numbers[i - 1] ~= numbers[2] - numbers[1] then return false end
+  if not range then
+    local most = options.range_share * excess
+    local candidates = trace:ranges { min_ns = options.range_share * excess / long:count() }
+    for _, group in
+      ipairs(candidates:minus(candidates:where { name = numbered }):group("name", 50))
+    do
+      local grown = more(group.rows)
+      if grown > most and group.rows:overlap_ns(rest) < rest:sum "duration_ns" / 2 then
+        range, most = group.key, grown
+      end
+    end
   end
-  return #numbers >= least
+  local phase = root == "checkpoint-stall" and "saves"
+    or root == "gc-pause" and "collects"
+    or nil
+  return {
+    what = #held > 0 and table.concat(held, ", ") or "a little of everything",
+    cause = order[1],
+    lost_ns = math.min(lost, math.max(excess, 0)),
+    excess_ns = excess,
+    range = range,
+    within = range and string.format(", in range '`%s`'", range:short()) or "",
+    root = root,
+    seen = {
+      [phase or order[1] or ""] = true,
+      range = range and not phase,
+      neither = not range and not phase,
+    },
+  }
 end
 
-local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
+-- What comes in every n-th step only; nil if it costs little that could be had back. Idle time
+-- without a cause that another rule reports is this one's.
+local function of_event(trace, options, event, rest)
+  local total = trace:total_ns()
+  local apart = what_sets_apart(trace, options, event.steps, rest)
+  if apart.lost_ns < options.note_share * total then return nil end
+  local owned = apart.cause == "unknown" and apart.root == roots.unknown
+  local pauses = trace:idle { cause = "unknown" }
+  local inside
+  for _, of in ipairs(event.steps:group "device") do
+    local here = pauses:where { device = tonumber(of.key), inside = of.rows }
+    inside = inside and inside:plus(here) or here
+  end
+  local waits = owned
+    and event.doing ~= ""
+    and require "doing"(trace, inside:where { stretch = "waits" }, 0) == event.doing
+  local doing = event.doing ~= "" and string.format("'`%s`'", event.doing:short(26))
+  local what = apart.what
+  if owned and doing and apart.within == "" then
+    what = string.format("%s, while the host %s in %s", what, waits and "waits" or "is", doing)
+  end
+  local seen = apart.seen
+  if owned then seen = { dry = waits, unnamed = not waits, range = seen.range } end
+  return {
+    subject = "every n-th step, "
+      .. event.label
+      .. (doing and ", " .. event.doing:short(36) or ""),
+    message = "regular",
+    data = {
+      nth = event.nth,
+      every = event.every,
+      count = event.steps:count(),
+      extra = event.extra_ns,
+      cost = apart.lost_ns / trace:fact "steps.count",
+      share = apart.lost_ns / total,
+      what = what,
+      range = apart.within,
+      brief = apart.range and apart.range:short(36),
+      briefer = apart.range and apart.range:short(28),
+      briefly = owned and doing and string.format(
+        ", %s %s",
+        waits and "waiting in" or "in",
+        doing
+      ) or apart.cause and not owned and ": " .. words[apart.cause] or "",
+      waits = event.doing ~= "" and event.doing:short(36) or nil,
+    },
+    recoverable_ns = apart.lost_ns,
+    change = owned and { { pause = inside } } or nil,
+    about = not owned or nil,
+    at_most = not owned and "note" or nil, -- the rule for the cause says that it comes regularly
+    follows_from = not owned and apart.root or nil,
+    metrics = {
+      {
+        name = "time that comes in every n-th step only",
+        value = apart.lost_ns / total,
+        unit = "fraction",
+        threshold = options.note_share,
+      },
+    },
+    evidence = event.steps:evidence { most = 5 },
+    seen = seen,
+  }
+end
 
 return {
   id = "step-outlier",
@@ -95,11 +231,10 @@ return {
       doc = "If more than this share of the steps is long, long steps are part of the program: a \z
         note.",
     },
-    regular = {
-      default = 3,
-      unit = "count",
-      doc = "Long steps at one distance from which they come regularly: a loop around the steps \z
-        has more to do, and they are no exception.",
+    note_share = {
+      default = 0.02,
+      unit = "fraction",
+      doc = "What comes regularly is reported from this share of the steps.",
     },
     cause_share = {
       default = 0.1,
@@ -115,15 +250,21 @@ return {
   messages = {
     main = "{count} of {steps} {units} {count:takes|take} far longer: up to {longest:ns}, \z
       {factor} times the median of {median:ns}. What sets {count:it|them} apart: {what}{range}.",
+    regular = "Every {nth} {unit} takes {extra:ns} longer, which costs {cost:lost} of {each_step} \z
+      ({share:fraction}). What sets {count:it|them} apart: {what}{range}.",
   },
   headlines = {
+    regular = "Every {nth} {unit} takes {extra:ns} longer{briefly}",
     main = "{count} of {steps} {units} {count:takes|take} up to {factor} times the median",
   },
   doc = {
     what = "Compares steps that take more than a multiple of the median with the others, by what \z
-      the GPU did in them, why it was idle, and by ranges. Start-up steps are already left out.",
-    why = "Rare pauses (a checkpoint, garbage collection, a new shape that is compiled, a slow \z
-      file) hide in averages, and with many ranks each rank's pause stops all.",
+      the GPU did in them, why it was idle, and by ranges; and those that come regularly, however \z
+      little longer they take. Start-up steps are already left out.",
+    why = "What comes with every n-th step (a queue that is empty, a log, a checkpoint) is part \z
+      of the program and costs all of them. Rare pauses (a checkpoint, garbage collection, a new \z
+      shape that is compiled, a slow file) hide in averages, and with many ranks each rank's \z
+      pause stops all.",
     fix = "It depends on what the long steps hold: see the rule for that cause, which the finding \z
       names.",
     wrong = "Steps with more work on purpose (an optimizer step after several micro-batches, an \z
@@ -142,6 +283,21 @@ return {
       when = "collects",
       "Collect garbage at fixed steps{.}: on all ranks at once, with `gc.disable()` after \z
         warm-up, `gc.freeze()`, and `gc.collect()` every few hundred steps.",
+    },
+    {
+      when = "dry",
+      pytorch = "Refill the queue before it is empty{.}: '`{waits}`' ends once in {every} \z
+        {units}, as if that many were made ready at a time. Ask for the next while these are \z
+        used: `num_workers` and `prefetch_factor` of the `DataLoader`, or a buffer of twice the \z
+        size.",
+      cuda = "Refill the queue before it is empty{.}: '`{waits}`' ends once in {every} {units}, \z
+        as if that many were made ready at a time. Ask for the next while these are used: more \z
+        workers, or a buffer of twice the size.",
+    },
+    {
+      when = "unnamed",
+      "Find what the program does with every {nth} {unit}{.}: a log, a checkpoint, a validation, \z
+        garbage collection. Let another thread do it, or do it less often.",
     },
     { when = "range", "Look into '`{brief}`' in these steps." },
     {
@@ -205,7 +361,10 @@ return {
         longer sequences), which may be intended.",
       cuda = "Balance the work of the steps{.}: these have more, which may be intended.",
     },
-    { when = "neither", "Compare these steps with their neighbors in the timeline." },
+    {
+      when = "neither",
+      "Compare these steps with their neighbors in the timeline.",
+    },
   },
   evaluate = function(trace, options)
     local steps = trace:steps()
@@ -231,120 +390,56 @@ return {
             repeat=1)`",
         }
     end
+    local findings, left = {}, steps
+    for _, event in ipairs(trace:periodic_events()) do
+      left = left:minus(event.steps)
+    end
+    for _, event in ipairs(trace:periodic_events()) do
+      local found = of_event(trace, options, event, left)
+      if found then findings[#findings + 1] = found end
+    end
+
     local middle = trace:fact "step.median_ns"
-    local long = steps:where { min_ns = math.floor(options.factor * middle) + 1 }
-    local rest = steps:minus(long)
-    if long:count() == 0 or rest:count() == 0 then return {} end
-
-    -- How much more of something there is in the long steps, all of them together.
-    local times = long:count() / rest:count()
-    local function more(selection)
-      return selection:overlap_ns(long) - times * selection:overlap_ns(rest)
-    end
-    local comm = trace:ops { class = "collective" }
-    local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
-    local copies = trace:ops { kind = "copy" }
-    local extra = { compute = more(compute) }
-    extra.communication = more(compute:plus(comm)) - extra.compute
-    extra.copies = more(compute:plus(comm):plus(copies)) - extra.compute - extra.communication
-    local kinds = { "compute", "communication", "copies" }
-    for _, cause in ipairs(causes) do
-      kinds[#kinds + 1], extra[cause] = cause, more(trace:idle { cause = cause })
-    end
-
-    local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
-    -- Bytes that the others do not copy are more work, as more computing is, and take as long as
-    -- bytes take in the others.
-    local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
-    local more_work = {
-      compute = math.huge,
-      copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)),
-    }
-    local order, lost = {}, 0
-    for _, what in ipairs(kinds) do
-      if extra[what] >= options.cause_share * excess then order[#order + 1] = what end
-      lost = lost + math.max(0, extra[what] - (more_work[what] or 0))
-    end
-    table.sort(
-      order,
-      function(a, b) return extra[a] > extra[b] or extra[a] == extra[b] and a < b end
-    )
-    local held = {}
-    for i = 1, math.min(2, #order) do
-      local longer = extra[order[i]] / long:count()
-      held[i] = string.format(
-        longer < constants.shown_in_ns and "%s (%.0f us more)" or "%s (%.1f ms more)",
-        words[order[i]],
-        longer / (longer < constants.shown_in_ns and 1e3 or 1e6)
-      )
-    end
-
-    -- The range that explains it: of a phase that steps usually do not have, else the one that
-    -- grew most. Names with numbers
-    -- belong to steps.
-    local range, root = nil, roots[order[1]]
-    for _, phase in ipairs { "checkpoint", "evaluation", "garbage_collection" } do
-      local ranges = trace:ranges { phase = phase }
-      if not range and more(ranges) > options.range_share * excess then
-        range, root =
-          ranges:group("name")[1].key,
-          phase == "garbage_collection" and "gc-pause" or "checkpoint-stall"
-      end
-    end
-    if not range then
-      local most = options.range_share * excess
-      local candidates = trace:ranges { min_ns = options.range_share * excess / long:count() }
-      for _, group in
-        ipairs(candidates:minus(candidates:where { name = numbered }):group("name", 50))
-      do
-        local grown = more(group.rows)
-        if grown > most and group.rows:overlap_ns(rest) < rest:sum "duration_ns" / 2 then
-          range, most = group.key, grown
-        end
-      end
-    end
-    local phase = root == "checkpoint-stall" and "saves"
-      or root == "gc-pause" and "collects"
-      or nil
+    local long = left:where { min_ns = math.floor(options.factor * middle) + 1 }
+    local rest = left:minus(long)
+    if long:count() == 0 or rest:count() == 0 then return findings end
+    local apart = what_sets_apart(trace, options, long, rest)
     local count = long:count() // 1
-    return {
-      {
-        subject = "long steps",
-        message = "main",
-        data = {
-          count = count,
-          steps = steps:count(),
-          longest = trace:fact "step.longest_ns",
-          median = middle,
-          factor = string.format("%.1f", trace:fact "step.longest_ns" / middle),
-          what = #held > 0 and table.concat(held, ", ") or "a little of everything",
-          range = range and string.format(", in range '`%s`'", range:short()) or "",
-          brief = range and range:short(36),
-          briefer = range and range:short(28),
-        },
-        about = true,
-        recoverable_ns = math.min(lost, math.max(excess, 0)),
-        -- Steps that only launches mark are longer by nature if a loop around them has more to do.
-        at_most = (count > options.usual * steps:count() or come_regularly(
-          long,
-          options.regular
-        ) or trace:fact "steps.told_by" == "launches") and "note" or nil,
-        follows_from = root,
-        metrics = {
-          {
-            name = "longest step, in medians",
-            value = trace:fact "step.longest_ns" / middle,
-            unit = "count",
-            threshold = options.factor,
-          },
-        },
-        evidence = long:evidence { most = 5 },
-        seen = {
-          [phase or order[1] or ""] = true,
-          range = range and not phase,
-          neither = not range and not phase,
+    local longest = long:top(1, "duration_ns")[1].duration_ns
+    findings[#findings + 1] = {
+      subject = "long steps",
+      message = "main",
+      data = {
+        count = count,
+        steps = steps:count(),
+        longest = longest,
+        median = middle,
+        factor = string.format("%.1f", longest / middle),
+        what = apart.what,
+        range = apart.within,
+        brief = apart.range and apart.range:short(36),
+        briefer = apart.range and apart.range:short(28),
+      },
+      about = true,
+      recoverable_ns = apart.lost_ns,
+      -- Steps that only launches mark are longer by nature if a loop around them has more to do.
+      at_most = (
+        count > options.usual * steps:count() or trace:fact "steps.told_by" == "launches"
+      )
+          and "note"
+        or nil,
+      follows_from = apart.root,
+      metrics = {
+        {
+          name = "longest step, in medians",
+          value = longest / middle,
+          unit = "count",
+          threshold = options.factor,
         },
       },
+      evidence = long:evidence { most = 5 },
+      seen = apart.seen,
     }
+    return findings
   end,
 }

@@ -3,7 +3,7 @@
 -- long step on.
 local gemm = "nvjet_tst_gemm"
 local function steps(count, long, length, from, more, trace)
-  local list, at, first = { ops = {}, ranges = {}, calls = {} }, 0, 0
+  local list, at, first = { ops = {}, ranges = {}, calls = {}, os_calls = {} }, 0, 0
   local is_long = {}
   for _, n in ipairs(long) do
     is_long[n] = true
@@ -117,14 +117,58 @@ return {
   },
 
   {
-    name = "is a note where long steps come at one stride",
-    trace = steps(20, { 5, 10, 15 }, 40000, 30000),
-    expect = { { severity = "note", message = "3 of 19 steps*" } },
+    name = "tells the period of steps that come regularly, and what they cost all steps",
+    trace = steps(20, { 5, 10, 15, 20 }, 40000, 30000),
+    expect = {
+      {
+        severity = "error",
+        subject = "every n-th step, idle: unknown",
+        title = "Every 5th step takes 30.0 ms longer",
+        message = "Every 5th step takes 30.0 ms longer, which costs 6.32 ms of each*",
+        advice = "*what the program does with every 5th step*",
+        worth = { 0.37, 0.4 },
+      },
+    },
   },
   {
-    name = "and none where they do not",
+    name = "and not where they do not",
     trace = steps(20, { 5, 10, 16 }, 40000, 30000),
     expect = { { severity = "error", message = "3 of 19 steps*" } },
+  },
+  {
+    name = "tells an empty queue by the wait in which each eighth step stands still",
+    trace = steps(33, { 8, 16, 24, 32 }, 40000, 30000, {
+      os_calls = {
+        { 10, 29900, "pthread_cond_timedwait" },
+        { 110010, 139900, "pthread_cond_timedwait" },
+        { 220010, 249900, "pthread_cond_timedwait" },
+        { 330010, 359900, "pthread_cond_timedwait" },
+      },
+    }),
+    expect = {
+      {
+        severity = "error",
+        title = "Every 8th step takes 30.0 ms longer, waiting in 'pthread_cond_timedwait'",
+        advice = "Refill the queue before it is empty*",
+      },
+    },
+  },
+  {
+    name = "leaves a regular wait for input to the loader's rule",
+    trace = steps(33, { 8, 16, 24, 32 }, 40000, 30000, {
+      ranges = {
+        { 0, 29900, "dataloader" },
+        { 110000, 139900, "dataloader" },
+        { 220000, 249900, "dataloader" },
+        { 330000, 359900, "dataloader" },
+      },
+    }),
+    expect = { { severity = "note", message = "Every 8th step*waiting for input (29.*" } },
+  },
+  {
+    name = "says nothing of regular work",
+    trace = steps(20, { 5, 10, 15, 20 }, 40000, 20),
+    expect = "clean",
   },
   { name = "is silent about steady steps", trace = steps(12, {}, 0, 0), expect = "clean" },
   {

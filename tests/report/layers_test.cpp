@@ -156,7 +156,8 @@ TEST_CASE("layers: on every recording rows add up to the steps and to the path, 
       options.by = by;
       const TablesReport layers = gh::tables_of(a, &replay, options);
       CHECK(layers.total_ns == a.total_ns());
-      CHECK(layers.path_ns == replay.path().total_ns);
+      // Two runs have parts of their own.
+      CHECK(layers.path_ns == (replay.runs().size() == 1 ? replay.path().total_ns : 0));
       check_adds_up(layers, by == By::module);
     }
     TableOptions each = gh::layers_options();

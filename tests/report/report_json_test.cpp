@@ -52,6 +52,8 @@ Json one_of_each_field() {
   all["not_checked"] = graphs["not_checked"];
   all["coverage"] = graphs["coverage"];
   all["segments"][0]["repeats"] = {{"name", "batch"}, {"count", 4}};
+  all["periodic_events"] =
+      report_of(advise("unit-queue-runs-dry.sqlite --format json"))["periodic_events"];
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
   all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};

@@ -97,6 +97,12 @@ HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Sp
   return {};
 }
 
+HostWork::Doing HostWork::during(const Idle& idle, std::uint16_t process) const {
+  // A wait after which the host has not yet got ahead is not what it does now.
+  if (idle.call != no_row && !idle.drained) return {trace_.calls.name[idle.call], 0};
+  return during(idle.thread, process, idle.span);
+}
+
 HostWork::Doing HostWork::of_thread(std::uint16_t thread, Span stretch) const {
   std::vector<Share> ranges = ranges_in(thread, stretch);
   std::erase_if(ranges, [&](const Share& s) { return 2 * s.ns < stretch.length(); });

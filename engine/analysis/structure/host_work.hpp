@@ -6,6 +6,7 @@
 
 #include "analysis/classes.hpp"
 #include "analysis/host_threads.hpp"
+#include "analysis/idle.hpp"
 #include "analysis/structure/nesting.hpp"
 #include "trace/trace.hpp"
 
@@ -26,6 +27,9 @@ class HostWork {
   /// What took at least half of a span: of the thread's time, else of a thread of its process that
   /// records much. `thread`: no_index if it is unknown which thread launched the next GPU work.
   Doing during(std::uint16_t thread, std::uint16_t process, Span stretch) const;
+
+  /// The same of idle time: the call that is its cause, if one is.
+  Doing during(const Idle& idle, std::uint16_t process) const;
 
   /// The same, from the thread's own time alone.
   Doing own(std::uint16_t thread, Span stretch) const {

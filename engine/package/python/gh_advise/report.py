@@ -206,6 +206,22 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class PeriodicEvent:
+    """What comes in every n-th step only: a queue that is empty, a log, a checkpoint."""
+
+    every: int  #: steps from one to the next
+    count: int  #: how often it came
+    extra_ns: int  #: how much longer it makes its steps, as recorded
+    cost_ns: int  #: the same, spread over all steps
+    fraction: float  #: of the mean step
+    cause: str  #: as in AccountLine
+    label: str
+    doing: Optional[str]  #: what the host does for most of it, or the range that launches it
+    within: Optional[str]  #: the range around that
+    text: str  #: in words
+
+
+@dataclass(frozen=True)
 class Hidden:
     """What hides a part of the GPU's work."""
 
@@ -476,6 +492,7 @@ class Report:
     unit: Unit
     segments: Tuple[Segment, ...]  #: the whole recording; empty where steps were selected or lost
     steps: Steps
+    periodic_events: Tuple[PeriodicEvent, ...]  #: the costliest first
     account: Tuple[AccountLine, ...]  #: over all GPUs; adds up to the step
     coverage: Coverage
     bound: Optional[Bound]  #: None without GPU work

@@ -133,6 +133,33 @@ int failed_calls(lua_State* lua, const Context& c) {
   return 1;
 }
 
+int periodic_events(lua_State* lua, const Context& c) {
+  const Analysis& a = c.analysis;
+  std::vector<Row> first{0};  // of each device's steps
+  for (const DeviceSteps& d : a.devices)
+    first.push_back(first.back() + static_cast<Row>(d.steps.size()));
+  charge(lua, first.back());
+  NewList list(lua);
+  for (const PeriodicEvent& event : a.periodic_events()) {
+    std::vector<Row> rows;
+    for (const PeriodicEvent::Place& place : event.places)
+      rows.push_back(first[place.device] + static_cast<Row>(place.step));
+    const std::string& cause = a.account.causes[event.cause];
+    lua_newtable(lua);
+    set_integer(lua, "every", event.every);
+    set_text(lua, "nth", ordinal(event.every));
+    set_number(lua, "extra_ns", event.extra_ns);
+    set_number(lua, "cost_ns", event.cost_ns);
+    set_text(lua, "cause", cause);
+    set_text(lua, "label", cause_label(cause));
+    set_text(lua, "doing", a.trace.names[event.doing]);
+    set_text(lua, "within", a.trace.names[event.within]);
+    set_rows(lua, "steps", {Kind::steps, RowSet(rows)});
+    list.append();
+  }
+  return 1;
+}
+
 int environment(lua_State* lua, const Context& c) {
   const std::string name = checked_text(lua, 2);
   const std::vector<std::string> known = known_variables();
@@ -181,6 +208,7 @@ constexpr Verb recording_table[] = {
     {"trace:is", verb<is_kind>},
     {"trace:words", verb<words>},
     {"trace:failed_calls", verb<failed_calls>},
+    {"trace:periodic_events", verb<periodic_events>},
     {"trace:environment", verb<environment>},
     {"trace:found", verb<found>},
     {"trace:asked", verb<asked>},
