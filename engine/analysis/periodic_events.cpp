@@ -152,6 +152,7 @@ class DeviceEvents {
       }
       add(*regular, found);
     }
+    if (found.empty()) return {};
     const std::vector<double> usual = mean_causes([&](std::size_t k) { return !known[k]; });
     std::vector<PeriodicEvent> events;
     for (const Found& f : found) {
