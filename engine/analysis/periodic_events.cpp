@@ -59,11 +59,16 @@ class RegularSearch {
                      [&](std::size_t x, std::size_t y) { return lengths[x] > lengths[y]; });
     // Of steps that take turns, half are long.
     order.resize(std::min(order.size(), (n + 1) / 2));
+    std::size_t least = 3;  // steps that chance allows a period
     for (std::size_t taken = 0; taken < order.size(); ++taken) {
       is_long_[order[taken]] = true;
+      // The more steps are long, the more of them chance puts at one distance.
+      while (least <= taken && expected_by_chance(n, taken + 1, least, 0) > allowed(least)) ++least;
+      const std::size_t longest_distance = (n + n / 16) / (least - 1);
       for (std::size_t other = 0; other < taken; ++other) {
         const auto [first, second] = std::minmax(order[taken], order[other]);
-        if (second - first >= 2) try_distance(first, second - first, taken + 1);
+        const std::size_t every = second - first;
+        if (every >= 2 && every <= longest_distance) try_distance(first, every, taken + 1);
       }
     }
     return best_;
@@ -77,6 +82,10 @@ class RegularSearch {
   };
 
   void try_distance(std::size_t at, std::size_t every, std::size_t longer) {
+    // Most begin none: the step after the next one shows it.
+    const auto third = static_cast<std::int64_t>(at + 2 * every),
+               most = leeway(static_cast<std::int64_t>(every));
+    if (third + most < static_cast<std::int64_t>(is_long_.size()) && !shift_of(third, most)) return;
     Sequence sequence{.regular = {.every = every, .steps = {at}}};
     sequence.counted = known_[at] ? 0 : 1;
     if (!follow(sequence, -1)) return;
