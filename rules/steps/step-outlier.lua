@@ -1,5 +1,6 @@
 local constants = {
   shown_in_ns = 1e5, -- shorter times are shown in microseconds
+  checkpoint_bytes = 67108864, -- copied to the host, from which checkpoint-stall has it
 }
 local causes = {
   "input",
@@ -149,7 +150,12 @@ local function of_event(trace, options, event, rest)
   local total = trace:total_ns()
   local apart = what_sets_apart(trace, options, event.steps, rest)
   if apart.lost_ns < options.note_share * total then return nil end
-  local owned = apart.cause == "unknown" and apart.root == roots.unknown
+  local saved = trace:ops { direction = "d2h" }
+  local saves = bytes_in(saved, event.steps) / event.steps:count()
+      - bytes_in(saved, rest) / rest:count()
+    >= constants.checkpoint_bytes
+  local root = saves and "checkpoint-stall" or apart.root
+  local owned = apart.cause == "unknown" and root == roots.unknown
   local pauses = trace:idle { cause = "unknown" }
   local inside
   for _, of in ipairs(event.steps:group "device") do
@@ -193,7 +199,7 @@ local function of_event(trace, options, event, rest)
     change = owned and { { pause = inside } } or nil,
     about = not owned or nil,
     at_most = not owned and "note" or nil, -- the rule for the cause says that it comes regularly
-    follows_from = not owned and apart.root or nil,
+    follows_from = not owned and root or nil,
     metrics = {
       {
         name = "time that comes in every n-th step only",

@@ -166,6 +166,19 @@ return {
     expect = { { severity = "note", message = "Every 8th step*waiting for input (29.*" } },
   },
   {
+    name = "leaves regular checkpoints to their rule",
+    trace = (function()
+      local trace = steps(33, { 8, 16, 24, 32 }, 40000, 30000)
+      for n = 0, 3 do
+        local at = 70000 + n * 110000
+        trace.ops[#trace.ops + 1] =
+          { at + 100, at + 4100, copy = "d2h", bytes = 1e8, launched = { at + 50, at + 60 } }
+      end
+      return trace
+    end)(),
+    expect = { { severity = "note", follows_from = "checkpoint-stall" } },
+  },
+  {
     name = "says nothing of regular work",
     trace = steps(20, { 5, 10, 15, 20 }, 40000, 20),
     expect = "clean",
