@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -301,15 +302,9 @@ class DeviceEvents {
   }
 
   std::size_t first_idle(Ns from) const {
-    std::size_t begin = 0, end = account_.idle.size();
-    while (begin < end) {
-      const std::size_t middle = begin + (end - begin) / 2;
-      if (account_.idle[middle].span.end <= from)
-        begin = middle + 1;
-      else
-        end = middle;
-    }
-    return begin;
+    const auto all = std::views::iota(std::size_t{0}, account_.idle.size());
+    return *std::ranges::partition_point(
+        all, [&](std::size_t i) { return account_.idle[i].span.end <= from; });
   }
 
   using Owner = std::pair<NameId, NameId>;  // what, and the range around it
@@ -319,10 +314,11 @@ class DeviceEvents {
   const DeviceAccount& account_;
 };
 
-// The same on several devices is one.
+// The same on several devices is one; on one device two of a kind come at different steps.
 void add(PeriodicEvent event, std::vector<PeriodicEvent>& events) {
   const auto same = std::find_if(events.begin(), events.end(), [&](const PeriodicEvent& e) {
-    return e.every == event.every && e.cause == event.cause;
+    return e.every == event.every && e.cause == event.cause &&
+           e.places.back().device != event.places.front().device;
   });
   if (same == events.end()) {
     events.push_back(std::move(event));

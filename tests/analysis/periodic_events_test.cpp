@@ -126,6 +126,28 @@ TEST_CASE("periodic events: a program that pauses at no distance has none") {
   CHECK(program_recorded_as("pauses-at-random").periodic_events().empty());
 }
 
+TEST_CASE("periodic events: the same on two devices is one, and is told once") {
+  // Each fifth step waits on both devices.
+  const Analysis a(trace_from_text(R"(
+    local ops, ranges, at = {}, {}, 0
+    for i = 1, 60 do
+      local takes = i % 5 == 0 and 3000 or 1000
+      for device = 0, 1 do
+        ops[#ops + 1] = { at + takes - 900, at + takes - 10, kernel = 'train', gpu = device,
+          launched = { at + takes - 950 + device, at + takes - 940 + device } }
+      end
+      ranges[#ranges + 1] = { at, at + takes - 10, 'step ' .. i }
+      at = at + takes
+    end
+    return { ops = ops, ranges = ranges })"),
+                   Classes(), {});
+  REQUIRE(a.devices.size() == 2);
+  REQUIRE(a.periodic_events().size() == 1);
+  CHECK(a.periodic_events().front().every == 5);
+  CHECK(a.periodic_events().front().places.size() ==
+        2 * static_cast<std::size_t>(a.periodic_events().front().count));
+}
+
 TEST_CASE("periodic events: the range that launches the extra work owns it") {
   const Analysis a(trace_from_text(R"(
     local ops, ranges, at = {}, {}, 0
