@@ -8,6 +8,7 @@
 //                 steps_from_launches.cpp, which chooses among the repetitions in the launches:
 //                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
 //                 unit_names.hpp names them
+//   other_loops.hpp  what else the program repeats, before the steps or after them
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
@@ -36,6 +37,7 @@ namespace gh {
 
 class RangeFlops;
 class Structure;
+struct Segments;
 
 /// Below this coverage, reports say what they could not judge, and what looks into kernels is not
 /// called clean.
@@ -123,10 +125,13 @@ struct Analysis {
   const Structure& structure() const;
   /// Operations of the products that ranges name; counted when first asked for.
   const RangeFlops& range_flops() const;
+  /// The whole recording, steps and all; made when first asked for.
+  const Segments& segments() const;
 
  private:
   Lazy<RangeFlops> range_flops_;
   Lazy<Structure> structure_;
+  Lazy<Segments> segments_;
   void account_for_time();
   void take_measured_name();
 };

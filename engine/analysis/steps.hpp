@@ -19,8 +19,8 @@ struct Selection {
   /// First and last number, both included.
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
-  /// Which level of repetition to use as steps: "token"; "window" for none of them, "" to choose
-  /// one.
+  /// Which level of repetition to use as steps, or which other loop: "token", "later batch";
+  /// "window" for none of them, "" to choose one.
   std::string unit;
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
@@ -96,8 +96,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection);
 
-/// The names that Selection::unit may have for a device: what repeats on it, the unit first, and
-/// the window.
+/// The names that Selection::unit may have for a device: what repeats on it, the unit first, other
+/// loops of the program, and the window.
 std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
                                   const NameClasses& names, const ProgramKind& program,
                                   const DeviceSteps& device);

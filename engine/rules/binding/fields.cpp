@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "rules/binding/host_side.hpp"
 #include "rules/binding/stretches.hpp"
 
 namespace gh::binding {
@@ -59,11 +60,7 @@ TextKey thread_key(const Context& c, const Rows& s, Row r) {
 
 HostWork::Doing doing_in(const Context& c, const Rows& s, Row r) {
   if (s.kind != Kind::idle) return {};
-  const Idle& idle = c.idle_of(r);
-  // A wait after which the host has not yet got ahead is not what it does now.
-  if (idle.call != no_row && !idle.drained) return {c.trace().calls.name[idle.call], 0};
-  const std::uint16_t process = c.analysis.devices[slot_of(c, s, r)].process;
-  return c.in_steps.host_work().during(idle.thread, process, idle.span);
+  return doing_during(c, c.idle_of(r), slot_of(c, s, r));
 }
 
 TextKey doing_key(const Context& c, const Rows& s, Row r) {

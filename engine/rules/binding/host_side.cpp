@@ -163,6 +163,13 @@ bool watched(const Trace& trace) {
   return trace.host_samples.size() + trace.cpu_stretches.size() + trace.python_lock.size() > 0;
 }
 
+HostWork::Doing doing_during(const Context& c, const Idle& idle, std::size_t slot) {
+  // A wait after which the host has not yet got ahead is not what it does now.
+  if (idle.call != no_row && !idle.drained) return {c.trace().calls.name[idle.call], 0};
+  const std::uint16_t process = c.analysis.devices[slot].process;
+  return c.in_steps.host_work().during(idle.thread, process, idle.span);
+}
+
 std::string host_note(const Context& c, const Idle& idle) {
   if (idle.thread == no_index) return "";
   const Trace& t = c.trace();

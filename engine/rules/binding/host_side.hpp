@@ -13,6 +13,9 @@ namespace gh::binding {
 /// calls that took longest. "" if nothing shows it.
 std::string host_note(const Context& c, const Idle& idle);
 
+/// What the host did for most of an idle time of the device in that slot.
+HostWork::Doing doing_during(const Context& c, const Idle& idle, std::size_t slot);
+
 /// Whether the profiler recorded anything about threads in addition to their calls.
 bool watched(const Trace& trace);
 
