@@ -48,7 +48,8 @@ class LoopSearch {
   // Whether something within the judged steps, or they themselves, are called that.
   bool is_level(const std::string& name) const {
     return std::any_of(devices_.begin(), devices_.end(), [&](const DeviceSteps& d) {
-      return std::any_of(d.levels.begin(), d.levels.end(),
+      return d.found_as == name ||  // which --unit knows, rather than what it was measured as
+             std::any_of(d.levels.begin(), d.levels.end(),
                          [&](const UnitLevel& level) { return level.name == name; });
     });
   }

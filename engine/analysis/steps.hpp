@@ -58,6 +58,8 @@ struct DeviceSteps {
   /// part; then the levels that repeat within them. Empty if nothing repeats, or if the user
   /// selected ranges.
   std::vector<UnitLevel> levels;
+  /// What the steps were found as, where who measured them has named them otherwise; else "".
+  std::string found_as;
   /// Start-up steps that took far longer than the rest and were left out.
   std::int64_t left_out = 0;
   /// Whether the user chose these steps of more, or these ranges.

@@ -10,8 +10,8 @@ local words = {
   loading = "while the host loads code",
   faults = "while the host touches pages of unified memory that are on the GPU",
   failed = "in calls that fail",
-  dependency = "although the next operation had been launched: another stream, device or process kept \z
-    it waiting",
+  dependency = "although the next operation had been launched: another stream, device or process \z
+    kept it waiting",
   unknown = "while the host does something else",
 }
 

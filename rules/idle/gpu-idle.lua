@@ -125,8 +125,8 @@ return {
       works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
       something outside of CUDA that no range names.{host}{once}",
-    outside = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) {pauses}, \z
-      {what}{doing}{within}.{once}",
+    outside = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
+      {pauses}, {what}{doing}{within}.{once}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",

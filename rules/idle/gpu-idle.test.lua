@@ -34,7 +34,7 @@ local function window(pauses, more)
   return trace
 end
 local unseen = { "os_calls" } -- what the host did does not show
--- Eight busy steps of 10 ms, and kernels of 1 ms after them: before each the host does something for
+-- Eight busy steps of 10 ms, then kernels of 1 ms, before each of which the host does something for
 -- so many us.
 local function after_steps(pauses, more)
   local trace = { not_collected = { "os_calls" }, ranges = {}, ops = {} }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 #include "report/phrases.hpp"
 #include "rules/judged_loops.hpp"
@@ -69,6 +70,18 @@ TEST_CASE("other loops: where nothing is wrong, the line says so") {
   CHECK(report.loops.front().busy_fraction > 0.9);
   CHECK_FALSE(report.loops.front().finding.has_value());
   CHECK(contains(gh::loop_texts(a, report).front(), "No large problem was found there; "));
+}
+
+TEST_CASE("other loops: a unit that was measured under another name is not taken for one") {
+  gh::Trace trace = two_loops(launches).trace;
+  trace.measured_step.ns = trace.measured_step.recorded_ns = 1'000'000;
+  trace.measured_step.unit = "request";
+  const gh::Analysis a(std::move(trace), gh::Classes(), {});
+  CHECK(a.unit() == "request");
+  const auto loops = gh::judged_loops(gh::own_rules(), a, {}, {}, {});
+  REQUIRE(loops.size() == 1);
+  CHECK(loops.front().name == "later iteration");
+  CHECK(loops.front().step_ns <= 500'000);
 }
 
 TEST_CASE("other loops: whoever chooses what to judge gets only that") {
