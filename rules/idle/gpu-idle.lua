@@ -36,24 +36,28 @@ local function outside_of(trace, options, where, pauses, idle, share)
   local cause = most_by(pauses, "cause")
   local doing, most = most_by(pauses, "doing")
   local named = doing ~= "" and most >= options.named * idle
-  local within = named and most_by(pauses, "within") or ""
-  local shown = {}
+  local within = ""
+  for _, pause in ipairs(pauses) do
+    if named and within == "" and pause.doing == doing then within = pause.within end
+  end
+  local devices, shown = trace:fact "device.count", {}
   for i = 1, math.min(constants.shown, #pauses) do
     shown[i] = pauses[i].evidence
   end
   return {
     subject = where,
-    message = "outside",
+    message = named and "outside_named" or "outside_unnamed",
     data = {
       where = where,
       place = where:sub(1, 1):upper() .. where:sub(2),
-      idle = idle / trace:fact "device.count",
+      idle = idle / devices,
+      most = most / devices,
       share = share,
       pauses = count == 1 and "in one pause"
         or string.format("in %d pauses, each longer than %s", count, trace:fact "unit.per"),
       what = (named or cause ~= "unknown") and require "cause_words"(trace, cause)
         or "while the host does something outside of CUDA that no range names",
-      doing = named and string.format(", most of it in '`%s`'", doing:short()) or "",
+      doing = doing:short(),
       within = within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
       once = once and " It hardly recurs, so a longer recording may show less of it." or "",
     },
@@ -68,7 +72,7 @@ local function outside_of(trace, options, where, pauses, idle, share)
       },
     },
     evidence = shown,
-    seen = { os_calls = trace:available "os_calls" },
+    seen = { outside = true, os_calls = trace:available "os_calls" },
   }
 end
 
@@ -125,15 +129,18 @@ return {
       works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
       something outside of CUDA that no range names.{host}{once}",
-    outside = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
-      {pauses}, {what}{doing}{within}.{once}",
+    outside_unnamed = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
+      {pauses}, {what}.{once}",
+    outside_named = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
+      {pauses}, {what}, {most:ns} of it in '`{doing}`'{within}.{once}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",
     preempted = "The GPU is idle because its launching thread gets no CPU",
     named = "The GPU is idle while the host is in '{brief}'",
     host = "The GPU is idle while the host does something unnamed",
-    outside = "The GPU is idle {where}",
+    outside_unnamed = "The GPU is idle {where}",
+    outside_named = "The GPU is idle {where}",
   },
   doc = {
     what = "Takes the idle time in which the host neither launches nor waits for the GPU, \z

@@ -385,7 +385,7 @@ return {
       {
         severity = "note",
         confidence = "high",
-        message = "*while the host does something else, most of it in 'clock_nanosleep'.*",
+        message = "*while the host does something else, 30.0 ms of it in 'clock_nanosleep'.*",
       },
     },
   },

@@ -267,15 +267,7 @@ return {
           or ""
         local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
         if time / total >= options.share then
-          add(
-            cause.cause,
-            "idle",
-            what,
-            cause.short,
-            before .. doing .. within,
-            rows,
-            time
-          )
+          add(cause.cause, "idle", what, cause.short, before .. doing .. within, rows, time)
         end
       end
     end
