@@ -116,6 +116,38 @@ TEST_CASE("segments: --unit has another loop by its name, and lists it") {
                     doctest::Contains("these repeat: iteration, later iteration"));
 }
 
+TEST_CASE("segments: another loop has its steps on all devices that run it") {
+  Selection selection;
+  selection.unit = "iteration";
+  const auto two = [&](const char* loops) {
+    return Analysis(trace_from_text(std::string("local loops = ") + loops + R"(
+      local ops, ranges = {}, {}
+      for rank = 0, 1 do
+        for i = 0, 9 do
+          local at = 1000 * i
+          ranges[#ranges + 1] = { at, at + 990, 'step ' .. i, rank = rank }
+          ops[#ops + 1] = { at + 20, at + 920, kernel = 'work', rank = rank,
+                            launched = { at + 5, at + 10 } }
+        end
+        for i = 0, loops[rank + 1] - 1 do
+          local at = 12000 + 200 * i
+          ops[#ops + 1] = { at, at + 90, kernel = 'score', rank = rank }
+          ops[#ops + 1] = { at + 90, at + 180, kernel = 'rank', rank = rank }
+          ops[#ops + 1] = { at + 180, at + 190, copy = 'd2h', bytes = 64, rank = rank }
+        end
+      end
+      return { ops = ops, ranges = ranges })"),
+                    Classes(), selection);
+  };
+  const Analysis both = two("{ 20, 20 }");
+  REQUIRE(both.devices.size() == 2);
+  for (const DeviceSteps& d : both.devices) {
+    CHECK(d.steps.size() >= 18);
+    CHECK(d.steps.front().span.start >= 11'000'000);
+  }
+  CHECK(two("{ 20, 0 }").devices.size() == 1);
+}
+
 TEST_CASE("segments: the unit once more, after a pause, is no other loop") {
   const Analysis a = with_steps(R"(
     for i = 0, 9 do
