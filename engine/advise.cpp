@@ -9,6 +9,7 @@
 #include "read/dcgm.hpp"
 #include "read/measured.hpp"
 #include "read/read.hpp"
+#include "rules/judged_loops.hpp"
 
 namespace gh {
 namespace {
@@ -89,6 +90,9 @@ Advice advise(const Request& request) {
   // Replay, rules, rank, plan (rules/evaluate.cpp). Formats render the rest: report/formats.hpp.
   advice.report = evaluate(request.rules, analysis, *advice.facts, request.settings, true,
                            {request.suppressions, request.today});
+  if (request.other_loops)
+    advice.report.loops = judged_loops(request.rules, analysis, request.selection, request.settings,
+                                       {request.suppressions, request.today});
   return advice;
 }
 

@@ -50,7 +50,8 @@ struct Request {
   std::vector<Rule> rules;                       ///< own_rules(), chosen
   std::map<std::string, RuleSettings> settings;  ///< of the rules, by id
   std::vector<Suppression> suppressions;         ///< findings that the team accepts
-  std::string today;  ///< "2026-11-21": the day for which suppressions are checked
+  bool other_loops = true;  ///< whether to judge other loops of the program as well, by themselves
+  std::string today;        ///< "2026-11-21": the day for which suppressions are checked
 
   std::function<void(const char* phase)> begins;       ///< called with "reading", then "checking"
   std::function<void(const std::string& note)> notes;  ///< called with notes on accompanying files

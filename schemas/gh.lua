@@ -60,6 +60,12 @@ function trace:gpu_faults(filter) end
 ---@return gh.Selection
 function trace:idle(filter) end
 
+--- Pauses outside of the steps, as recorded, that belong to no step and to no other loop, by device and in order: of each the longest piece with one cause, if that is longer than the mean step and lies between two operations of the device. Start-up, which ends where the GPU works as in the steps, and what follows a device's last operation are left out; so is everything if less than `least_fraction` of the recording lies outside of the steps, which costs little to find out. `where` is "before the steps" or "after the last step", with the unit's name; `cause`, `doing` and `within` are as of trace:idle; `fraction` is of the recording, on all devices; `evidence` is for a finding's list.
+--- (least_fraction?) -> list of { where, cause, duration_ns, fraction, doing, within, device, evidence }
+---@param least_fraction? any
+---@return table
+function trace:outside_idle(least_fraction) end
+
 --- The steps, whatever a step is (fact unit.name); empty if the whole window stands in for them. Fields: number, device.
 --- (filter?) -> selection
 ---@param filter? any

@@ -114,7 +114,7 @@ void Analysis::take_measured_name() {
   if (!has_steps() || measured.recorded_ns == 0 || measured.unit == "step") return;
   if (part_of_unit(measured.recorded_ns, recorded_step_ns()) != 1) return;
   for (DeviceSteps& d : devices)
-    if (!d.levels.empty()) d.levels.front().name = measured.unit;
+    if (!d.levels.empty()) d.found_as = std::exchange(d.levels.front().name, measured.unit);
 }
 
 std::string Analysis::why_shared() const {

@@ -8,6 +8,7 @@
 //                 steps_from_launches.cpp, which chooses among the repetitions in the launches:
 //                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
 //                 unit_names.hpp names them
+//   other_loops.hpp  what else the program repeats, before the steps or after them
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
 //   periodic_events.hpp  what comes in every n-th step only
@@ -38,6 +39,7 @@ namespace gh {
 
 class RangeFlops;
 class Structure;
+struct Segments;
 
 /// Below this coverage, reports say what they could not judge, and what looks into kernels is not
 /// called clean.
@@ -127,11 +129,14 @@ struct Analysis {
   const std::vector<PeriodicEvent>& periodic_events() const;
   /// Operations of the products that ranges name; counted when first asked for.
   const RangeFlops& range_flops() const;
+  /// The whole recording, steps and all; made when first asked for.
+  const Segments& segments() const;
 
  private:
   Lazy<RangeFlops> range_flops_;
   Lazy<Structure> structure_;
   Lazy<std::vector<PeriodicEvent>> periodic_events_;
+  Lazy<Segments> segments_;
   void account_for_time();
   void take_measured_name();
 };

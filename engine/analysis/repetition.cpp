@@ -196,6 +196,11 @@ void cut_like(const Trace& trace, const Classes& classes, const NameClasses& nam
     device.steps.clear();
 }
 
+void cut_in_loop(const Trace& trace, const HostSteps& loop, bool of_it, DeviceSteps& device) {
+  take_launches(trace, device, loop);
+  if (!of_it && !device.steps.empty() && !are_alike(trace, device)) device.steps.clear();
+}
+
 void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
                const ProgramKind& program, const std::string& unit, DeviceSteps& device,
                std::vector<std::string>& known) {

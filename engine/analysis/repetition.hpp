@@ -22,6 +22,11 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
               const ProgramKind& program, const HostSteps& host, DeviceSteps& device);
 
+/// Cuts a device's time where the host began the repetitions of another loop (other_loops.hpp),
+/// which `of_it` says were found on this device. On others, leaves no steps unless the device does
+/// about the same in most of them.
+void cut_in_loop(const Trace& trace, const HostSteps& loop, bool of_it, DeviceSteps& device);
+
 /// As find_repetition, for the level of that name. If there is none, leaves no steps and adds the
 /// names of the levels that exist to `known`.
 void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
-#include "analysis/host_steps.hpp"
+#include "analysis/launch_times.hpp"
+#include "analysis/other_loops.hpp"
+#include "base/quantities.hpp"
+#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
@@ -39,35 +44,58 @@ bool is_unknown_outside(const Analysis& a) {
                      [](const DeviceSteps& d) { return d.selected || d.lost > 0; });
 }
 
-// What repeats among the operations that began in a part of the recording, on the device that
-// worked most there.
-std::optional<UnitLevel> loop_in(const Analysis& a, const std::vector<Span>& parts) {
-  constexpr double least = 0.1;  // of the device's work: less is no other loop of the program
-  std::optional<UnitLevel> loop;
-  Ns most = 0;
-  for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    DeviceSteps part;
-    part.device = a.devices[d].device;
-    part.process = a.devices[d].process;
-    for (const Row op : a.devices[d].ops)
-      if (a.trace.ops.start[op] >= parts[d].start && a.trace.ops.start[op] < parts[d].end)
-        part.ops.push_back(op);
-    const Ns worked = part.worked_ns(a.trace);
-    if (worked <= most ||
-        static_cast<double>(worked) < least * static_cast<double>(a.devices[d].worked_ns(a.trace)))
-      continue;
-    most = worked;
-    loop.reset();
-    const bool updates = std::any_of(part.ops.begin(), part.ops.end(), [&](Row op) {
-      return a.class_of(op) == KernelClass::optimizer;
-    });
-    if (const auto host = steps_from_launches(a.trace, a.classes, a.names, a.program, part))
-      if (!host->levels.empty()) loop = host->levels.front();
-    // Beside a loop that trains, one without updates validates or generates.
-    if (loop && !updates && loop->name == "training step") loop->name = "batch";
+// The unit of each device, the report's first. Devices with as many steps repeat the same, whatever
+// each is called: what one rank alone does, such as the update, gives steps their name.
+std::vector<UnitShare> units_of_devices(const Analysis& a) {
+  std::vector<UnitShare> units;
+  for (const bool of_report : {true, false})
+    for (std::size_t d = 0; d < a.devices.size(); ++d) {
+      const DeviceSteps& device = a.devices[d];
+      const std::string name = device.source == StepSource::none ? window_unit
+                               : device.levels.empty()           ? a.unit()
+                                                                 : device.levels.front().name;
+      if ((name == a.unit()) != of_report) continue;
+      const auto count = static_cast<std::int64_t>(device.steps.size());
+      auto unit = std::find_if(units.begin(), units.end(), [&](const UnitShare& u) {
+        return u.unit.name == name ||
+               (device.source != StepSource::none && u.unit.name != window_unit &&
+                std::abs(u.unit.count - count) <= 1);
+      });
+      if (unit == units.end()) unit = units.insert(units.end(), {{name, 0}, 0});
+      unit->unit.count = std::max(unit->unit.count, count);
+      unit->busy_ns += a.account.devices[d].busy_ns;
+    }
+  return units;
+}
+
+// Whether an operation was launched in another loop, after what that begins with.
+bool is_inside(const Trace& trace, Row op, const OtherLoop& loop) {
+  const Ns at = launched_at(trace, op);
+  return at > loop.host.begins.front().at && at <= loop.host.end;
+}
+
+std::vector<LongIdle> long_idle_in(const Analysis& a, const Account& account, Segment::Kind kind,
+                                   const std::vector<Span>& parts,
+                                   const std::vector<OtherLoop>& loops) {
+  std::vector<LongIdle> found;
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    const DeviceSteps& device = a.devices[d];
+    const bool warms_up = kind == Segment::Kind::before && device.left_out > 0;
+    if (device.source == StepSource::none || device.steps.size() < 2 || warms_up) continue;
+    const std::size_t first = found.size();
+    for (const Idle& idle : account.devices[d].idle) {
+      if (idle.span.length() <= a.recorded_step_ns() || idle.span.start < parts[d].start ||
+          idle.span.end > parts[d].end || idle.previous == no_row || idle.next == no_row ||
+          std::any_of(loops.begin(), loops.end(),
+                      [&](const OtherLoop& loop) { return is_inside(a.trace, idle.next, loop); }))
+        continue;
+      if (found.size() == first || found.back().idle.next != idle.next)
+        found.push_back({idle, d});
+      else if (idle.span.length() > found.back().idle.span.length())
+        found.back().idle = idle;
+    }
   }
-  // What trains outside of the steps is one of them, or a part of one.
-  return loop && loop->name == "training step" ? std::nullopt : loop;
+  return found;
 }
 
 // An encoder that runs before the loop is no start-up.
@@ -90,6 +118,16 @@ Ns Segments::device_ns() const {
 
 double Segments::fraction(const Segment& segment) const {
   return static_cast<double>(segment.device_ns) / static_cast<double>(std::max<Ns>(device_ns(), 1));
+}
+
+std::string label_of(const Analysis& a, const Segment& s) {
+  switch (s.kind) {
+    case Segment::Kind::start_up: return "start-up";
+    case Segment::Kind::before: return a.has_steps() ? "before the " + a.words().many : "before";
+    case Segment::Kind::after:
+      return a.has_steps() ? "after the last " + a.words().noun : "after the window";
+    default: return a.has_steps() ? plural(s.steps, a.unit()) : "the window";
+  }
 }
 
 double fraction_outside(const Analysis& a) {
@@ -117,9 +155,10 @@ Segments segments_of(const Analysis& a) {
       if (parts[k].length() > 0)
         cut[d].steps.push_back({parts[k], static_cast<std::int64_t>(k), parts[k].start});
   }
-  const auto devices = static_cast<Ns>(cut.size());
   const Account account = make_account(a.trace, a.classes, a.names, cut, a.failed_calls);
   segments.causes = account.causes;
+  const std::vector<OtherLoop> loops =
+      other_loops(a.trace, a.classes, a.names, a.program, a.devices);
 
   for (std::size_t k = 0; k < kinds_in_order.size(); ++k) {
     Segment s;
@@ -141,15 +180,24 @@ Segments segments_of(const Analysis& a) {
         }
       }
     if (s.device_ns == 0) continue;
-    if (s.kind == Segment::Kind::steps)
-      for (const DeviceSteps& d : a.devices)
-        s.steps = std::max(s.steps, static_cast<std::int64_t>(d.steps.size()));
-    else if (!a.has_steps() || 2 * s.device_ns > 3 * devices * a.recorded_step_ns())
-      s.loop = loop_in(a, parts);  // in less, what repeats are the parts of a step
+    if (s.kind == Segment::Kind::steps) {
+      s.units = units_of_devices(a);
+      s.steps = s.units.front().unit.count;
+      if (s.units.size() == 1) s.units.clear();
+    } else {
+      for (const OtherLoop& loop : loops)
+        if (loop.after == (s.kind == Segment::Kind::after))
+          s.loop = UnitLevel{loop.name, loop.host.levels.front().count};
+      s.long_idle = long_idle_in(a, account, s.kind, parts, loops);
+    }
     segments.list.push_back(std::move(s));
   }
   tell_start_up(segments.list);
   return segments;
+}
+
+const Segments& Analysis::segments() const {
+  return segments_.get([&] { return std::make_shared<const Segments>(segments_of(*this)); });
 }
 
 }  // namespace gh

@@ -11,6 +11,18 @@
 
 namespace gh {
 
+/// A piece of idle time, and the place of its device in Analysis::devices.
+struct LongIdle {
+  Idle idle;
+  std::size_t device = 0;
+};
+
+/// A unit that some of the devices repeat.
+struct UnitShare {
+  UnitLevel unit;  ///< with the most judged steps of any of these devices
+  Ns busy_ns = 0;  ///< how long they worked, summed
+};
+
 struct Segment {
   enum class Kind {
     start_up,  ///< before the steps, while the GPU works less than half as much of the time as in
@@ -20,13 +32,23 @@ struct Segment {
     after,
   };
   Kind kind = Kind::steps;
-  Span span;               ///< from its begin on the first device to its end on the last
-  Ns device_ns = 0;        ///< its length, summed over devices
-  Ns busy_ns = 0;          ///< of that, in which the GPUs worked
-  std::int64_t steps = 0;  ///< on the device that has the most
-  /// What repeats in it beside the unit, if the GPU works there.
+  Span span;         ///< from its begin on the first device to its end on the last
+  Ns device_ns = 0;  ///< its length, summed over devices
+  Ns busy_ns = 0;    ///< of that, in which the GPUs worked
+  /// Judged steps, on the device that has the most of those that repeat the report's unit.
+  std::int64_t steps = 0;
+  /// Of the steps, where devices repeat different units at the same time: each unit, the report's
+  /// first. Empty where all repeat the same.
+  std::vector<UnitShare> units;
+  /// What repeats in it beside the unit, if the GPU works there: the name is one for `--unit`.
   std::optional<UnitLevel> loop;
   std::vector<Ns> cause_ns;  ///< by cause of Segments::causes, summed over devices
+  /// Pauses outside of the steps that belong to no step and to no other loop, by device and in
+  /// order: of each the longest piece with one cause, if that is longer than the mean step and lies
+  /// between two operations of the device. What comes before a device's first operation is
+  /// start-up, and after its last one nothing may be left to compute. Empty where a single step is
+  /// judged: others may be longer.
+  std::vector<LongIdle> long_idle;
 
   double busy_fraction() const {
     return device_ns > 0 ? static_cast<double>(busy_ns) / static_cast<double>(device_ns) : 0;
@@ -42,6 +64,9 @@ struct Segments {
   Ns device_ns() const;
   double fraction(const Segment& segment) const;
 };
+
+/// "start-up", "15 batches", "after the last batch".
+std::string label_of(const Analysis& analysis, const Segment& segment);
 
 /// How much of the recording lies outside of the judged steps, from 0 to 1; costs no account.
 double fraction_outside(const Analysis& analysis);

@@ -57,6 +57,13 @@ double StepTime::total_ns(const Analysis& a, std::size_t cause) const {
   return weights[cause] * static_cast<double>(a.account.total_ns(cause));
 }
 
+double StepTime::busy_share(const Analysis& a) const {
+  double busy_ns = 0;
+  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
+    if (!a.account.kinds[c].is_idle()) busy_ns += total_ns(a, c);
+  return busy_ns / std::max(total_ns(a), 1.0);
+}
+
 double StepTime::share(double of_recorded) const {
   return ns > 0 ? of_recorded * work * static_cast<double>(recorded_ns) / static_cast<double>(ns)
                 : of_recorded;

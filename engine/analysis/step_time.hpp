@@ -49,6 +49,8 @@ struct StepTime {
   double total_ns(const Analysis& analysis) const;
   /// The part of them that belongs to a cause of the account, by its place.
   double total_ns(const Analysis& analysis, std::size_t cause) const;
+  /// How much of them the GPUs are at work, from 0 to 1.
+  double busy_share(const Analysis& analysis) const;
   /// Converts a share of the recorded steps, for time that is the same without the profiler.
   double share(double of_recorded) const;
 };

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analysis/launch_times.hpp"
+#include "analysis/other_loops.hpp"
 #include "analysis/repetition.hpp"
 #include "base/deadline.hpp"
 #include "base/unit_words.hpp"
@@ -182,14 +183,43 @@ void keep_typical(DeviceSteps& device) {
   leave_out_startup(device);
 }
 
+// Of the devices of a selection those on which another loop of that name repeats, beside the steps
+// that are judged if nobody chooses.
+std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const ProgramKind& program,
+                                         const Selection& selection,
+                                         std::vector<std::string>& known) {
+  Selection nothing_chosen;
+  nothing_chosen.device = selection.device;
+  nothing_chosen.rank = selection.rank;
+  std::vector<DeviceSteps> devices = find_steps(trace, classes, names, program, nothing_chosen);
+  for (const OtherLoop& loop : other_loops(trace, classes, names, program, devices)) {
+    known.push_back(loop.name);
+    if (!is_called(loop.name, selection.unit)) continue;
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      DeviceSteps in_loop;
+      in_loop.device = devices[d].device;
+      in_loop.process = devices[d].process;
+      in_loop.ops = std::move(devices[d].ops);
+      cut_in_loop(trace, loop.host, d == loop.device, in_loop);
+      devices[d] = std::move(in_loop);
+    }
+    std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
+    return devices;
+  }
+  return {};
+}
+
 // Keeps the devices on which the level of that name repeats; its repetitions become the steps.
 void select_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
-                 const ProgramKind& program, const std::string& unit,
+                 const ProgramKind& program, const Selection& selection,
                  std::vector<DeviceSteps>& devices) {
+  const std::string& unit = selection.unit;
   std::vector<std::string> known;
   for (DeviceSteps& device : devices)
     find_unit(trace, classes, names, program, unit, device, known);
   std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
+  if (devices.empty()) devices = devices_in_loop(trace, classes, names, program, selection, known);
   if (devices.empty()) throw_no_such_unit(unit, std::move(known));
 }
 
@@ -320,7 +350,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     }
     take_steps_of_others(trace, classes, names, program, found, devices);
   } else if (selection.unit != window_unit) {
-    select_unit(trace, classes, names, program, selection.unit, devices);
+    select_unit(trace, classes, names, program, selection, devices);
   }
   for (DeviceSteps& device : devices) {
     if (!device.steps.empty() && selection.steps)
@@ -361,6 +391,9 @@ std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
     find_unit(trace, classes, names, program, name, search, ignored);
     if (!search.steps.empty()) units.push_back(std::move(name));
   }
+  for (OtherLoop& loop :
+       other_loops(trace, classes, names, program, find_steps(trace, classes, names, program, {})))
+    units.push_back(std::move(loop.name));
   units.emplace_back(window_unit);
   return units;
 }

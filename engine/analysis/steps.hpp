@@ -19,8 +19,8 @@ struct Selection {
   /// First and last number, both included.
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;
   std::string range;  ///< a glob over range names: only what was launched inside such ranges
-  /// Which level of repetition to use as steps: "token"; "window" for none of them, "" to choose
-  /// one.
+  /// Which level of repetition to use as steps, or which other loop: "token", "later batch";
+  /// "window" for none of them, "" to choose one.
   std::string unit;
   std::optional<int> device;  ///< by ordinal
   std::optional<int> rank;    ///< the n-th process that used a GPU, in order of their devices
@@ -58,6 +58,8 @@ struct DeviceSteps {
   /// part; then the levels that repeat within them. Empty if nothing repeats, or if the user
   /// selected ranges.
   std::vector<UnitLevel> levels;
+  /// What the steps were found as, where who measured them has named them otherwise; else "".
+  std::string found_as;
   /// Start-up steps that took far longer than the rest and were left out.
   std::int64_t left_out = 0;
   /// Whether the user chose these steps of more, or these ranges.
@@ -96,8 +98,8 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection);
 
-/// The names that Selection::unit may have for a device: what repeats on it, the unit first, and
-/// the window.
+/// The names that Selection::unit may have for a device: what repeats on it, the unit first, other
+/// loops of the program, and the window.
 std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
                                   const NameClasses& names, const ProgramKind& program,
                                   const DeviceSteps& device);

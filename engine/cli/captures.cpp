@@ -80,6 +80,7 @@ std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, 
     progress_.say("reading " + printable(job.front()), done_);
     done_ += job.size();
     request_.files = job;
+    request_.other_loops = false;
     request_.measured_step_ns = measured_.of(job);
     const Advice advice = advise(request_);
     captures.push_back(capture_of(*advice.analysis, *advice.facts, advice.report, request_.rules,

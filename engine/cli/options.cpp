@@ -68,7 +68,8 @@ void ReportOptions::add(Parser& command) {
       "--range NAME", range,
       "Only GPU work that was launched inside NVTX ranges of this name (* and ? allowed)");
   command.option("--unit NAME", unit,
-                 "What to call a step: token, micro-batch, layer, epoch, or window for the whole "
+                 "What to call a step: token, micro-batch, layer, epoch, another loop, or window "
+                 "for the whole "
                  "recording; -v "
                  "lists what repeats (default: the smallest loop that leaves nothing out)");
   command.option(

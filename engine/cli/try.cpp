@@ -70,6 +70,7 @@ Predicted predicted_by(const std::string& report, const std::vector<Fix>& fixes,
   Request request = settings.request(settings.rules(o.rule), ReportOptions());
   request.nsys = o.nsys;
   request.files = {report};
+  request.other_loops = false;
   if (unit_ns > 0) request.measured_step_ns = unit_ns;
   const Advice advice = advise(request);
   Predicted predicted;

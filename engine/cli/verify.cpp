@@ -40,6 +40,7 @@ Side side_of(const std::string& path, const VerifyCommand& o, const Settings& se
     throw Error(fmt::format("{}: holds {} reports; verify takes one before and one after",
                             printable(path), jobs.size()));
   request.files = jobs.front();
+  request.other_loops = false;
   request.measured_step_ns = MeasuredSteps(o.report, o.reports).of({path});
   Side side{advise(request), {}};
   side.capture = capture_of(*side.advice.analysis, *side.advice.facts, side.advice.report,

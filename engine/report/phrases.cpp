@@ -130,25 +130,12 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   return text;
 }
 
-namespace {
-
-std::string segment_name(const Analysis& a, const Segment& s) {
-  switch (s.kind) {
-    case Segment::Kind::start_up: return "start-up";
-    case Segment::Kind::before: return a.has_steps() ? "before the " + a.words().many : "before";
-    case Segment::Kind::after:
-      return a.has_steps() ? "after the last " + a.words().noun : "after the window";
-    default: return a.has_steps() ? plural(s.steps, a.unit()) : "the window";
-  }
-}
-
-}  // namespace
-
-std::vector<SegmentLine> segment_lines(const Analysis& a, const Segments& segments) {
+std::vector<SegmentLine> segment_lines(const Analysis& a) {
+  const Segments& segments = a.segments();
   const auto devices = static_cast<Ns>(std::max<std::size_t>(1, a.devices.size()));
   std::vector<SegmentLine> lines;
   for (const Segment& s : segments.list)
-    lines.push_back({.label = segment_name(a, s),
+    lines.push_back({.label = label_of(a, s),
                      .ns = s.device_ns / devices,
                      .fraction = segments.fraction(s),
                      .repeats = s.loop ? plural(s.loop->count, s.loop->name) : "",
@@ -169,8 +156,7 @@ bool may_be_a_step(const Analysis& a, const SegmentLine& line, const SegmentLine
 std::string outside_text(const Analysis& a) {
   constexpr double least = 0.1;  // of the recording: what takes less changes no decision
   if (fraction_outside(a) < least) return "";
-  const Segments segments = segments_of(a);
-  const std::vector<SegmentLine> lines = segment_lines(a, segments);
+  const std::vector<SegmentLine> lines = segment_lines(a);
   const auto steps = std::find_if(lines.begin(), lines.end(), [](const SegmentLine& line) {
     return line.segment->kind == Segment::Kind::steps;
   });
@@ -179,7 +165,7 @@ std::string outside_text(const Analysis& a) {
   for (const SegmentLine& line : lines)
     if (&line != &*steps && !may_be_a_step(a, line, *steps)) outside += line.fraction;
   if (outside < least) return "";
-  std::string text = fmt::format("Of the {} recorded:", duration(segments.recording.length()));
+  std::string text = fmt::format("Of the {} recorded:", duration(a.segments().recording.length()));
   const char* separator = " ";
   for (const SegmentLine& line : lines) {
     text += fmt::format("{}{} {} ({}, GPU busy {}{})", separator, line.label, duration(line.ns),
@@ -204,6 +190,47 @@ std::vector<std::string> periodic_texts(const Analysis& a) {
       text +=
           fmt::format(" (within '{}')", shortened(without_arguments(a.trace.names[e.within]), 60));
     texts.push_back(text + '.');
+  }
+  return texts;
+}
+
+std::string different_units_text(const Analysis& a) {
+  const auto unit_of = [](const DeviceSteps& d) {
+    return d.levels.empty() ? std::string() : d.levels.front().name;
+  };
+  if (std::all_of(a.devices.begin(), a.devices.end(),
+                  [&](const DeviceSteps& d) { return unit_of(d) == unit_of(a.devices.front()); }))
+    return "";
+  std::vector<std::string> texts;
+  for (const Segment& s : a.segments().list) {
+    Ns all_ns = 0;
+    for (const UnitShare& u : s.units) all_ns += u.busy_ns;
+    for (const UnitShare& u : s.units)
+      texts.push_back(fmt::format(
+          "{} ({} of the work)",
+          u.unit.name == window_unit ? "no steps" : plural(u.unit.count, u.unit.name),
+          percent(static_cast<double>(u.busy_ns) / static_cast<double>(std::max<Ns>(all_ns, 1)))));
+  }
+  return texts.empty() ? "" : fmt::format("The GPUs repeat different units: {}.", listed(texts));
+}
+
+std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
+  std::vector<std::string> texts;
+  for (const JudgedLoop& loop : report.loops) {
+    const bool one_word = loop.name.find(' ') == std::string::npos;  // "later batch" says where
+    const std::string where = !one_word    ? ""
+                              : loop.after ? " after the last " + a.words().noun
+                                           : " before the " + a.words().many;
+    std::string text = fmt::format("In the {}{}, of {} each, the GPU is busy for {}. ",
+                                   plural(loop.steps, loop.name), where, duration(loop.step_ns),
+                                   percent(loop.busy_fraction));
+    if (const auto& f = loop.finding)
+      text += fmt::format("Worst there: {} (saves {} {}, {}); ", f->title, about(*f),
+                          duration(f->alone_ns), percent(f->alone_fraction));
+    else
+      text += "No large problem was found there; ";
+    const char* quote = one_word ? "" : "'";
+    texts.push_back(text + fmt::format("--unit {}{}{} judges them.", quote, loop.name, quote));
   }
   return texts;
 }
@@ -276,6 +303,7 @@ std::vector<std::string> side_notes(const Analysis& a, const StepTime& step) {
   std::vector<std::string> notes;
   if (const std::string text = step_time_text(a, step); !text.empty()) notes.push_back(text);
   if (const std::string repeats = repeats_text(a); !repeats.empty()) notes.push_back(repeats);
+  if (const std::string units = different_units_text(a); !units.empty()) notes.push_back(units);
   if (const std::string outside = outside_text(a); !outside.empty()) notes.push_back(outside);
   if (a.coverage() < least_coverage)
     notes.push_back(fmt::format("Coverage: the kernels of {} of the GPU's work are known.",
@@ -350,15 +378,8 @@ std::string path_device(const Analysis& a, const PathItem& i) {
                      percent(static_cast<double>(*most) / static_cast<double>(i.ns)));
 }
 
-double busy_share(const Analysis& a, const StepTime& step) {
-  double busy_ns = 0;
-  for (std::size_t c = 0; c < a.account.causes.size(); ++c)
-    if (!a.account.kinds[c].is_idle()) busy_ns += step.total_ns(a, c);
-  return busy_ns / std::max(step.total_ns(a), 1.0);
-}
-
 std::string busy_text(const Analysis& a, const StepTime& step) {
-  return "GPU busy " + percent(busy_share(a, step)) + mfu_text(a, step) + activity_text(a);
+  return "GPU busy " + percent(step.busy_share(a)) + mfu_text(a, step) + activity_text(a);
 }
 
 std::string hottest_kernel_text(const Analysis& a, const StepTime& step) {

@@ -51,12 +51,21 @@ struct SegmentLine {
   std::string repeats;  ///< what else repeats in it: "10 batches"; "" where nothing does
   const Segment* segment = nullptr;
 };
-std::vector<SegmentLine> segment_lines(const Analysis& analysis, const Segments& segments);
+std::vector<SegmentLine> segment_lines(const Analysis& analysis);
 
 /// Where the recording goes, if a tenth or more of it lies outside of what is judged and is more
 /// than a step: "Of the 4.7 s recorded: start-up 3.1 s (66 %, GPU busy 4 %), 15 batches 1.6 s (34
 /// %, GPU busy 91 %)."; else "".
 std::string outside_text(const Analysis& analysis);
+
+/// That GPUs repeat different units at the same time: "The GPUs repeat different units: 15 training
+/// steps (60 % of the work) and 40 batches (40 % of the work)."; "" where all repeat the same.
+std::string different_units_text(const Analysis& analysis);
+
+/// A line for each other loop of the program: "In the 40 batches after the last step, of 2.08 ms
+/// each, the GPU is busy for 25 %. Worst there: the launches of small kernels bound the GPU (saves
+/// about 1.2 ms, 58 %); --unit batch judges them."
+std::vector<std::string> loop_texts(const Analysis& analysis, const Report& report);
 
 /// What a report hides from its judges, and how to record it.
 struct Unseen {
@@ -98,8 +107,6 @@ struct PathLines {
 };
 PathLines path_lines(const Path& path, double least_share);
 
-/// The share of a step in which the GPU works, all devices together.
-double busy_share(const Analysis& analysis, const StepTime& step);
 /// "GPU busy 27 %, MFU at most 14 %", and what was sampled of how busy its parts were.
 std::string busy_text(const Analysis& analysis, const StepTime& step);
 /// "Bound by compute: 61 % of each step; memory 27 %. MFU 20 % is below what is usual: ..."; ""

@@ -72,6 +72,7 @@ std::string where(const ReportPage& page) {
     lines.push_back(fmt::format("{} more devices", a.devices.size() - devices));
   for (const std::string& note : side_notes(a, page.report.step)) lines.push_back(note);
   for (const std::string& periodic : periodic_texts(a)) lines.push_back(periodic);
+  for (const std::string& loop : loop_texts(a, page.report)) lines.push_back(loop);
   if (const std::string units = units_text(a); !units.empty()) lines.push_back(units);
   if (const std::string privacy = privacy_text(a); !privacy.empty()) lines.push_back(privacy);
   for (std::string& l : lines) l = shortened(l, 400);

@@ -1,6 +1,7 @@
 // One report as JSON (schemas/report.schema.json).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -102,11 +103,45 @@ Json device_json(const Analysis& a, const StepTime& step, std::size_t device) {
                                    static_cast<std::int64_t>(steps.steps.size()))}};
 }
 
+// Where devices repeat different units, each with its share of their work.
+Json unit_shares_json(const Segment& segment) {
+  Ns all_ns = 0;
+  for (const UnitShare& u : segment.units) all_ns += u.busy_ns;
+  return json_list(segment.units, [&](const UnitShare& u) {
+    return Json{{"name", u.unit.name},
+                {"count", u.unit.count},
+                {"fraction",
+                 static_cast<double>(u.busy_ns) / static_cast<double>(std::max<Ns>(all_ns, 1))}};
+  });
+}
+
+// What was found in the other loop of a segment.
+Json loop_json(const Segment& segment, const Report& report) {
+  const auto loop = std::find_if(
+      report.loops.begin(), report.loops.end(),
+      [&](const JudgedLoop& judged) { return segment.loop && judged.name == segment.loop->name; });
+  if (loop == report.loops.end()) return nullptr;
+  Json finding = nullptr;
+  if (const auto& f = loop->finding)
+    finding = {{"rule", f->rule},
+               {"severity", name_of(f->severity)},
+               {"title", f->title},
+               {"message", f->message},
+               {"fix", f->fix},
+               {"saves_ns", f->alone_ns},
+               {"saves_fraction", f->alone_fraction}};
+  return {{"unit", loop->name},
+          {"steps", loop->steps},
+          {"step_ns", loop->step_ns},
+          {"busy_fraction", loop->busy_fraction},
+          {"finding", finding}};
+}
+
 // The whole recording; each segment's account adds up to its length on all devices.
-Json segments_json(const Analysis& a) {
+Json segments_json(const Analysis& a, const Report& report) {
   static constexpr std::array names{"start-up", "before", "steps", "after"};
-  const Segments segments = segments_of(a);
-  return json_list(segment_lines(a, segments), [&](const SegmentLine& line) {
+  const Segments& segments = a.segments();
+  return json_list(segment_lines(a), [&](const SegmentLine& line) {
     const Segment& s = *line.segment;
     Json account = Json::array();
     for (std::size_t c = 0; c < s.cause_ns.size(); ++c)
@@ -124,8 +159,10 @@ Json segments_json(const Analysis& a) {
                 {"fraction", line.fraction},
                 {"busy_fraction", s.busy_fraction()},
                 {"steps", s.steps},
+                {"units", unit_shares_json(s)},
                 {"repeats",
                  s.loop ? Json{{"name", s.loop->name}, {"count", s.loop->count}} : Json(nullptr)},
+                {"loop", loop_json(s, report)},
                 {"account", account}};
   });
 }
@@ -271,7 +308,7 @@ Json report_json(const Analysis& a, const Report& report) {
           {"devices", devices},
           {"window_ns", window},
           {"unit", unit_json(a)},
-          {"segments", segments_json(a)},
+          {"segments", segments_json(a, report)},
           {"steps", steps_json(a, report.step)},
           {"periodic_events", periodic_events_json(a)},
           {"account", account_json(cause_times(a, report.step), a.step_count())},

@@ -212,7 +212,10 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
 
   const bool full = style.amount == Amount::full;
   out += paragraph(report_name(a, style) + verdict);
-  out += paragraph(report_heading(a, report.step, style));
+  std::string heading = report_heading(a, report.step, style);
+  for (const std::string& loop : loop_texts(a, report))
+    heading += wrapped(loop, style.width, 2) + '\n';
+  out += paragraph(heading);
   out += paragraph(account_table(a, report.step, style, paint));
   if (full) out += paragraph(path_table(a, report, style, paint));
   for (const std::string& periodic : full ? periodic_texts(a) : std::vector<std::string>())

@@ -69,7 +69,7 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
 
 // "The GPU is busy for 97 % of each 47.1 ms step."
 std::string state_text(const Analysis& a, const Report& report) {
-  return fmt::format("The GPU is busy for {} of {}.", percent(busy_share(a, report.step)),
+  return fmt::format("The GPU is busy for {} of {}.", percent(report.step.busy_share(a)),
                      whole_text(a, report.step.ns));
 }
 

@@ -174,6 +174,16 @@ struct Answers : Asked {
   std::vector<Estimated> findings;
 };
 
+/// Another loop of the program, judged by itself: `--unit` has the same steps.
+struct JudgedLoop {
+  std::string name;                ///< as in Segment::loop
+  bool after = false;              ///< the report's steps; otherwise before them
+  std::int64_t steps = 0;          ///< that were judged, on the device that has the most
+  Ns step_ns = 0;                  ///< the mean, as Asked::step has it
+  double busy_fraction = 0;        ///< of that, in which the GPUs work, 0 to 1
+  std::optional<Finding> finding;  ///< the worst, if there is a warning or an error
+};
+
 /// The outcome of all rules on one report.
 struct Report : Asked {
   std::vector<Finding> findings;    ///< the best fix first
@@ -182,6 +192,7 @@ struct Report : Asked {
   std::shared_ptr<const Replay> replay;
   std::optional<Plan> plan;  ///< nothing if the steps cannot be replayed
   std::vector<std::pair<Suppression, SuppressionState>> suppressions;
+  std::vector<JudgedLoop> loops;  ///< in order of time; filled by judged_loops, in advise
 };
 
 }  // namespace gh

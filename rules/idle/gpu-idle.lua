@@ -1,3 +1,106 @@
+-- What start-up, other GPUs or the way to the GPU explain.
+local explained = {
+  allocation = true,
+  compilation = true,
+  loading = true,
+  dependency = true,
+  launch_latency = true,
+}
+
+local constants = {
+  shown = 5, -- pieces of evidence, as of selections
+}
+
+-- The value of a field of pauses that takes most time, and how much.
+local function most_by(pauses, field)
+  local sums, most = {}, ""
+  for _, pause in ipairs(pauses) do
+    local value = pause[field]
+    sums[value] = (sums[value] or 0) + pause.duration_ns
+    if most == "" or sums[value] > sums[most] then most = value end
+  end
+  return most, sums[most]
+end
+
+-- What is said of pauses on one side of the steps, the longest first.
+local function outside_of(trace, options, where, pauses, idle, share)
+  -- GPUs of one job pause together: only pauses of the same one follow each other.
+  local count, total, longest = 0, 0, pauses[1].duration_ns
+  for _, pause in ipairs(pauses) do
+    if pause.device == pauses[1].device then
+      count, total = count + 1, total + pause.duration_ns
+    end
+  end
+  -- As at the start and the end: what recurs takes as much again.
+  local once = count == 1 or 2 * (longest - (total - longest) / (count - 1)) > total
+  local cause = most_by(pauses, "cause")
+  local doing, most = most_by(pauses, "doing")
+  local named = doing ~= "" and most >= options.named * idle
+  local within = ""
+  for _, pause in ipairs(pauses) do
+    if named and within == "" and pause.doing == doing then within = pause.within end
+  end
+  local devices, shown = trace:fact "device.count", {}
+  for i = 1, math.min(constants.shown, #pauses) do
+    shown[i] = pauses[i].evidence
+  end
+  return {
+    subject = where,
+    message = named and "outside_named" or "outside_unnamed",
+    data = {
+      where = where,
+      place = where:sub(1, 1):upper() .. where:sub(2),
+      idle = idle / devices,
+      most = most / devices,
+      share = share,
+      pauses = count == 1 and "in one pause"
+        or string.format("in %d pauses, each longer than %s", count, trace:fact "unit.per"),
+      what = (named or cause ~= "unknown") and require "cause_words"(trace, cause)
+        or "while the host does something outside of CUDA that no range names",
+      doing = doing:short(),
+      within = within ~= "" and string.format(" (within '`%s`')", within:short()) or "",
+      once = once and " It hardly recurs, so a longer recording may show less of it." or "",
+    },
+    severity = once and "note" or "warning", -- whose share depends on how long was recorded
+    confidence = named and "high" or "medium",
+    metrics = {
+      {
+        name = "idle outside of the steps",
+        value = share,
+        unit = "fraction",
+        threshold = options.share,
+      },
+    },
+    evidence = shown,
+    seen = { outside = true, os_calls = trace:available "os_calls" },
+  }
+end
+
+-- One finding for each side of the steps on which the GPU is idle for a good part of the recording.
+local function outside(trace, options)
+  local sides, order, findings = {}, {}, {}
+  for _, pause in ipairs(trace:outside_idle(options.share)) do
+    if not explained[pause.cause] then
+      if not sides[pause.where] then
+        sides[pause.where] = { pauses = {}, idle = 0, share = 0 }
+        order[#order + 1] = pause.where
+      end
+      local side = sides[pause.where]
+      side.pauses[#side.pauses + 1] = pause
+      side.idle, side.share = side.idle + pause.duration_ns, side.share + pause.fraction
+    end
+  end
+  for _, where in ipairs(order) do
+    local side = sides[where]
+    if side.share >= options.share then
+      table.sort(side.pauses, function(a, b) return a.duration_ns > b.duration_ns end)
+      findings[#findings + 1] =
+        outside_of(trace, options, where, side.pauses, side.idle, side.share)
+    end
+  end
+  return findings
+end
+
 return {
   id = "gpu-idle",
   category = "idle",
@@ -14,7 +117,7 @@ return {
       default = 0.10,
       unit = "fraction",
       doc = "Reported from this share of the step (or of the whole recording): idle time that no \z
-        other rule explains.",
+        other rule explains. Idle time outside of the steps: from this share of the recording.",
     },
   },
   messages = {
@@ -26,12 +129,18 @@ return {
       works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
       something outside of CUDA that no range names.{host}{once}",
+    outside_unnamed = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
+      {pauses}, {what}.{once}",
+    outside_named = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
+      {pauses}, {what}, {most:ns} of it in '`{doing}`'{within}.{once}",
   },
   headlines = {
     waits = "The GPU is idle while the host waits in '{brief}'",
     preempted = "The GPU is idle because its launching thread gets no CPU",
     named = "The GPU is idle while the host is in '{brief}'",
     host = "The GPU is idle while the host does something unnamed",
+    outside_unnamed = "The GPU is idle {where}",
+    outside_named = "The GPU is idle {where}",
   },
   doc = {
     what = "Takes the idle time in which the host neither launches nor waits for the GPU, \z
@@ -40,7 +149,9 @@ return {
       host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time \z
       next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's \z
       garbage collection. A thread that is in no call and on no CPU, while other threads run, was \z
-      preempted. Idle time that may be the program's start or end is a note.",
+      preempted. Idle time that may be the program's start or end is a note. Outside of the steps \z
+      it counts where each pause is longer than a step and lies between two pieces of the GPU's \z
+      work, so that it is neither start-up nor the program's exit; it is a note unless it recurs.",
     why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python \z
       code between steps (metrics, logging, schedules, tokenizing), environments stepped on the \z
       CPU and data made there.",
@@ -84,7 +195,12 @@ return {
       },
     },
     {
-      unless = { "preempted", "once" },
+      when = "outside",
+      "Let the GPU work meanwhile, if longer runs show this too{.}: write, log and evaluate in \z
+        another thread, or launch the next work first.",
+    },
+    {
+      unless = { "preempted", "once", "outside" },
       vllm = "If requests are waiting{.}: `--async-scheduling` plans the next step while this one \z
         runs.",
       sglang = "If requests are waiting{.}: without `--disable-overlap-schedule` the next batch \z
@@ -99,6 +215,7 @@ return {
     },
   },
   evaluate = function(trace, options)
+    local findings = outside(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local found = trace:fact "steps.found" == 1
     -- Host computation belongs to host-bound, unless it is too little to be reported there.
@@ -115,7 +232,7 @@ return {
     pauses = left
     local idle = pauses:union_ns()
     local share = idle / total
-    if idle == 0 or share < options.share then return {} end
+    if idle == 0 or share < options.share then return findings end
 
     local doing, within, most = require "doing"(trace, pauses, options.named)
     local waits = doing
@@ -139,41 +256,40 @@ return {
     local turns =
       pauses:where { after = moves }:plus(pauses:where { before = moves }):union_ns()
     local at_most, once = require "start_or_end"(trace, pauses)
-    return {
-      {
-        subject = "host",
-        message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
-        data = {
-          host = require "host"(trace, pauses),
-          idle = idle / steps,
-          share = share,
-          doing = doing and doing:short() or "",
-          brief = doing and doing:short(36) or "",
-          most = (most or 0) / steps,
-          within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
-            or "",
-          outer = doing and (within ~= "" and within or doing):short() or "",
-          once = once,
-        },
-        recoverable_ns = idle,
-        change = doing and { { pause = pauses } } or nil, -- to record again makes nothing faster
-        at_most = at_most,
-        confidence = doing and "high" or "medium",
-        follows_from = 2 * turns > idle and "um-migration-storm"
-          or in_turns and "launch-bound"
-          or one_rank and "rank-straggler"
-          or nil,
-        metrics = {
-          {
-            name = "idle while the host works",
-            value = share,
-            unit = "fraction",
-            threshold = options.share,
-          },
-        },
-        evidence = pauses:evidence { most = 5 },
-        seen = { once = at_most, os_calls = trace:available "os_calls" },
+    findings[#findings + 1] = {
+      subject = "host",
+      message = preempted and "preempted" or waits and "waits" or doing and "named" or "host",
+      data = {
+        host = require "host"(trace, pauses),
+        idle = idle / steps,
+        share = share,
+        doing = doing and doing:short() or "",
+        brief = doing and doing:short(36) or "",
+        most = (most or 0) / steps,
+        within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
+          or "",
+        outer = doing and (within ~= "" and within or doing):short() or "",
+        once = once,
       },
+      recoverable_ns = idle,
+      change = doing and { { pause = pauses } } or nil, -- to record again makes nothing faster
+      at_most = at_most,
+      confidence = doing and "high" or "medium",
+      follows_from = 2 * turns > idle and "um-migration-storm"
+        or in_turns and "launch-bound"
+        or one_rank and "rank-straggler"
+        or nil,
+      metrics = {
+        {
+          name = "idle while the host works",
+          value = share,
+          unit = "fraction",
+          threshold = options.share,
+        },
+      },
+      evidence = pauses:evidence { most = 5 },
+      seen = { once = at_most, os_calls = trace:available "os_calls" },
     }
+    return findings
   end,
 }

@@ -34,6 +34,28 @@ local function window(pauses, more)
   return trace
 end
 local unseen = { "os_calls" } -- what the host did does not show
+-- Eight busy steps of 10 ms, then kernels of 1 ms, before each of which the host does something for
+-- so many us.
+local function after_steps(pauses, more)
+  local trace = { not_collected = { "os_calls" }, ranges = {}, ops = {} }
+  for i = 0, 7 do
+    local at = i * 10000
+    trace.ranges[i + 1] = { at, at + 9900, "step " .. i }
+    trace.ops[i + 1] =
+      { at + 20, at + 9990, kernel = "nvjet_tst_gemm", launched = { at + 5, at + 10 } }
+  end
+  local at = 80000
+  for _, pause in ipairs(pauses) do
+    at = at + pause
+    trace.ops[#trace.ops + 1] =
+      { at + 20, at + 1000, kernel = "post", launched = { at + 10, at + 15 } }
+    at = at + 1000
+  end
+  for key, value in pairs(more or {}) do
+    trace[key] = value
+  end
+  return trace
+end
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
 return {
@@ -323,12 +345,98 @@ return {
     },
   },
   {
+    name = "is a note on one long pause after the last step",
+    trace = after_steps { 30000 },
+    expect = {
+      {
+        severity = "note",
+        subject = "after the last step",
+        confidence = "medium",
+        message = "After the last step the GPU is idle for 30.0 ms (27 % of the recording) in one \z
+          pause, while the host does something outside of CUDA that no range names. It hardly \z
+          recurs, so a longer recording may show less of it.",
+      },
+    },
+  },
+  {
+    name = "is a warning where long pauses after the last step recur",
+    trace = after_steps { 15000, 15000, 15000 },
+    expect = {
+      {
+        severity = "warning",
+        message = "After the last step the GPU is idle for 45.0 ms (35 % of the recording) in 3 \z
+          pauses, each longer than a step, while the host does something outside of CUDA that no \z
+          range names.",
+      },
+    },
+  },
+  {
+    name = "is a note where one of the pauses after the last step takes most",
+    trace = after_steps { 60000, 11000 },
+    expect = { { severity = "note", message = "*in 2 pauses*hardly recurs*" } },
+  },
+  {
+    name = "names what the host does after the last step",
+    trace = after_steps(
+      { 30000 },
+      { os_calls = { { 80100, 109000, "clock_nanosleep" } }, not_collected = {} }
+    ),
+    expect = {
+      {
+        severity = "note",
+        confidence = "high",
+        message = "*while the host does something else, 30.0 ms of it in 'clock_nanosleep'.*",
+      },
+    },
+  },
+  {
+    name = "is silent about a pause after the last step that is no longer than one",
+    trace = after_steps { 9000, 9000, 9000 },
+    expect = "clean",
+  },
+  {
+    name = "is silent about what little is idle outside of the steps",
+    trace = after_steps({ 11000 }, { calls = { { 195000, 200000, "cudaFree" } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about the end of the program, after the last work",
+    trace = after_steps({}, { calls = { { 130000, 140000, "cudaFree" } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about allocation after the last step",
+    trace = after_steps({ 30000 }, { calls = { { 80005, 110005, "cudaMalloc" } } }),
+    expect = "clean",
+  },
+  {
+    name = "is silent about start-up before the steps",
+    trace = (function()
+      local trace = after_steps {}
+      for _, op in ipairs(trace.ops) do
+        op[1], op[2] = op[1] + 60000, op[2] + 60000
+        op.launched = { op.launched[1] + 60000, op.launched[2] + 60000 }
+      end
+      for _, range in ipairs(trace.ranges) do
+        range[1], range[2] = range[1] + 60000, range[2] + 60000
+      end
+      table.insert(trace.ops, 1, { 20, 100, kernel = "init", launched = { 5, 10 } })
+      return trace
+    end)(),
+    expect = "clean",
+  },
+  {
     name = "needs calls",
     trace = steps(4000, { not_collected = { "calls" } }),
     expect = "not checked",
   },
 
   { name = "good", fixture = "good", expect = "clean" },
+  {
+    name = "unit-idle-tail: the host writes after the last step, and copies one number down",
+    fixture = "unit-idle-tail",
+    expect = { { severity = "note", subject = "after the last step" } },
+  },
   { name = "starved: the loader", fixture = "starved", expect = "clean" },
   {
     name = "launchbound: threads that launch in turns wait for each other",

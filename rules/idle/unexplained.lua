@@ -1,14 +1,12 @@
--- Causes of idle time in the account, in the words of a message, and the rules that report them.
+-- Causes of idle time in the account, and the rules that report them.
 local known = {
   {
     cause = "input",
-    what = "while the host fetches its next input",
     short = "while the host fetches input",
     rules = { "data-loader-starvation" },
   },
   {
     cause = "sync",
-    what = "while the host waits for the GPU, or has just waited",
     short = "around the host's waits for it",
     rules = {
       "host-sync",
@@ -22,7 +20,6 @@ local known = {
   },
   {
     cause = "launch",
-    what = "while the host launches",
     short = "while the host launches",
     rules = {
       "launch-bound",
@@ -37,50 +34,41 @@ local known = {
   },
   {
     cause = "launch_latency",
-    what = "between a launch and the start of what it launched",
     short = "between launches and kernels",
     rules = { "launch-bound", "host-sync", "alloc-churn" },
   },
   {
     cause = "allocation",
-    what = "while the host allocates or frees memory",
     short = "while the host allocates memory",
     rules = { "alloc-churn" },
   },
   {
     cause = "compilation",
-    what = "while the host compiles",
     short = "while the host compiles",
     rules = { "jit-in-loop" },
   },
   {
     cause = "loading",
-    what = "while the host loads code",
     short = "while the host loads code",
     rules = { "first-use", "jit-in-loop" },
   },
   {
     cause = "faults",
-    what = "while the host touches pages of unified memory that are on the GPU",
     short = "while the host touches its pages",
     rules = { "um-migration-storm", "um-fault-stall" },
   },
   {
     cause = "failed",
-    what = "in calls that fail",
     short = "in calls that fail",
     rules = { "failed-calls" },
   },
   {
     cause = "dependency",
-    what = "although the next operation had been launched: another stream, device or process kept \z
-      it waiting",
     short = "although work was launched",
     rules = { "rank-straggler", "pipeline-bubble", "dependency-stall" },
   },
   {
     cause = "unknown",
-    what = "while the host does something else",
     short = "while the host does something else",
     rules = {
       "gpu-idle",
@@ -255,11 +243,12 @@ return {
 
     local small, parts = {}, {}
     for _, cause in ipairs(known) do
+      local what = require "cause_words"(trace, cause.cause)
       local share = trace:fact("account.idle." .. cause.cause .. "_fraction") or 0
       if share > 0 and share < options.share and not explained(cause.rules) then
         small[#small + 1] = cause.cause
         parts[#parts + 1] =
-          { share = share, text = string.format("%.1f %% %s", 100 * share, cause.what) }
+          { share = share, text = string.format("%.1f %% %s", 100 * share, what) }
       elseif share >= options.share and not explained(cause.rules) then
         local rows = trace:idle { cause = cause.cause }
         if spoken["step-outlier"] then
@@ -282,15 +271,7 @@ return {
           or ""
         local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
         if time / total >= options.share then
-          add(
-            cause.cause,
-            "idle",
-            cause.what,
-            cause.short,
-            before .. doing .. within,
-            rows,
-            time
-          )
+          add(cause.cause, "idle", what, cause.short, before .. doing .. within, rows, time)
         end
       end
     end

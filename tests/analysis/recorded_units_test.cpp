@@ -35,6 +35,13 @@ TEST_CASE("recorded units: an update closes the unit of its micro-batches, on bo
   CHECK(a.devices[0].steps.size() == a.devices[1].steps.size());
 }
 
+TEST_CASE("recorded units: to warm up is no other loop") {
+  for (const char* name : {"accumulation", "size-sweep"}) {
+    CAPTURE(name);
+    for (const Segment& s : segments_of(recorded_unit(name)).list) CHECK_FALSE(s.loop.has_value());
+  }
+}
+
 TEST_CASE("recorded units: sharded layers are no steps, with ranges that mark them and without") {
   for (const char* name : {"fsdp-layers", "fsdp-layers-marked"}) {
     CAPTURE(name);

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "read/read.hpp"
 #include "report/phrases.hpp"
@@ -28,6 +31,15 @@ Analysis with_steps(const std::string& more, int busy = 800) {
           Classes(),
           {}};
 }
+
+// Another loop after them: twenty times three operations in 200 us.
+constexpr const char* scores_after = R"(
+    for i = 0, 19 do
+      local at = 22000 + 200 * i
+      ops[#ops + 1] = { at, at + 90, kernel = 'score' }
+      ops[#ops + 1] = { at + 90, at + 180, kernel = 'rank' }
+      ops[#ops + 1] = { at + 180, at + 190, copy = 'd2h', bytes = 64 }
+    end)";
 
 // Sums of all that adds up, checked on any report.
 void check_sums(const Analysis& a, const Segments& segments) {
@@ -72,18 +84,151 @@ TEST_CASE("segments: a long idle end is said with its share") {
   CHECK(contains(text, "after the last iteration 9.20 ms (46 %, GPU busy 0.1 %)"));
 }
 
-TEST_CASE("segments: another loop is named with its count") {
-  const Analysis a = with_steps(R"(
-    for i = 0, 19 do
-      local at = 22000 + 200 * i
-      ops[#ops + 1] = { at, at + 90, kernel = 'score' }
-      ops[#ops + 1] = { at + 90, at + 180, kernel = 'rank' }
-      ops[#ops + 1] = { at + 180, at + 190, copy = 'd2h', bytes = 64 }
-    end)");
+TEST_CASE(
+    "segments: another loop is named with its count, and by place beside a unit of its name") {
+  const Analysis a = with_steps(scores_after);
   const Segments segments = segments_of(a);
   REQUIRE(segments.list.back().loop.has_value());
+  CHECK(segments.list.back().loop->name == "later iteration");
   CHECK(segments.list.back().loop->count == 20);
-  CHECK(contains(outside_text(a), ": 20 iterations)"));
+  CHECK(contains(outside_text(a), ": 20 later iterations)"));
+}
+
+TEST_CASE("segments: --unit has another loop by its name, and lists it") {
+  const Analysis whole = with_steps(scores_after);
+  const std::vector<std::string> units =
+      units_of(whole.trace, whole.classes, whole.names, whole.program, whole.devices.front());
+  CHECK(std::count(units.begin(), units.end(), "later iteration") == 1);
+  CHECK(contains(units_text(whole), "later iteration, window."));
+
+  Selection selection;
+  selection.unit = "later iteration";
+  const Analysis a(whole.trace, Classes(), selection);
+  REQUIRE(a.devices.size() == 1);
+  CHECK(a.unit() == "iteration");
+  CHECK(a.devices[0].steps.size() >= 18);
+  for (const Step& step : a.devices[0].steps) {
+    CHECK(step.span.start >= 21'000'000);
+    CHECK(step.span.length() == doctest::Approx(200'000).epsilon(0.1));
+  }
+  selection.unit = "earlier iteration";
+  CHECK_THROWS_WITH(Analysis(whole.trace, Classes(), selection),
+                    doctest::Contains("these repeat: iteration, later iteration"));
+}
+
+TEST_CASE("segments: another loop has its steps on all devices that run it") {
+  Selection selection;
+  selection.unit = "iteration";
+  const auto two = [&](const char* loops) {
+    return Analysis(trace_from_text(std::string("local loops = ") + loops + R"(
+      local ops, ranges = {}, {}
+      for rank = 0, 1 do
+        for i = 0, 9 do
+          local at = 1000 * i
+          ranges[#ranges + 1] = { at, at + 990, 'step ' .. i, rank = rank }
+          ops[#ops + 1] = { at + 20, at + 920, kernel = 'work', rank = rank,
+                            launched = { at + 5, at + 10 } }
+        end
+        for i = 0, loops[rank + 1] - 1 do
+          local at = 12000 + 200 * i
+          ops[#ops + 1] = { at, at + 90, kernel = 'score', rank = rank }
+          ops[#ops + 1] = { at + 90, at + 180, kernel = 'rank', rank = rank }
+          ops[#ops + 1] = { at + 180, at + 190, copy = 'd2h', bytes = 64, rank = rank }
+        end
+      end
+      return { ops = ops, ranges = ranges })"),
+                    Classes(), selection);
+  };
+  const Analysis both = two("{ 20, 20 }");
+  REQUIRE(both.devices.size() == 2);
+  for (const DeviceSteps& d : both.devices) {
+    CHECK(d.steps.size() >= 18);
+    CHECK(d.steps.front().span.start >= 11'000'000);
+  }
+  CHECK(two("{ 20, 0 }").devices.size() == 1);
+}
+
+TEST_CASE("segments: the unit once more, after a pause, is no other loop") {
+  const Analysis a = with_steps(R"(
+    for i = 0, 9 do
+      local at = 60000 + 3000 * i
+      ops[#ops + 1] = { at + 10, at + 100, kernel = 'work', launched = { at, at + 5 } }
+      calls[#calls + 1] = { at + 2900, at + 2990, 'cudaDeviceSynchronize' }
+    end)");
+  const Segments segments = segments_of(a);
+  CHECK(segments.list.size() >= 2);
+  for (const Segment& s : segments.list) CHECK_FALSE(s.loop.has_value());
+}
+
+TEST_CASE("segments: pauses outside of the steps that no step has lie between two operations") {
+  const Analysis a = with_steps(R"(
+    ops[1] = { 26000, 26010, kernel = 'write', launched = { 25990, 25995 } }
+    ops[2] = { 26500, 26510, kernel = 'write', launched = { 26490, 26495 } }
+    calls[1] = { 40000, 45000, 'cudaFree' })");
+  const Segments segments = segments_of(a);
+  check_sums(a, segments);
+  for (const Segment& s : segments.list)
+    if (s.kind != Segment::Kind::after) CHECK(s.long_idle.empty());
+  const std::vector<LongIdle>& found = segments.list.back().long_idle;
+  REQUIRE(found.size() == 1);  // not the 490 us between both, nor what follows the last
+  CHECK(found[0].idle.cause == IdleCause::unknown);
+  CHECK(found[0].idle.span.length() > 4'900'000);
+  CHECK(found[0].idle.span.end <= 26'000'000);
+
+  // What another loop waits for is its own.
+  const Analysis loop = with_steps(R"(
+    for i = 0, 7 do
+      local at = 25000 + 1500 * i
+      ops[#ops + 1] = { at, at + 90, kernel = 'score' }
+      ops[#ops + 1] = { at + 90, at + 300, kernel = 'rank' }
+      ops[#ops + 1] = { at + 300, at + 310, copy = 'd2h', bytes = 64 }
+    end)");
+  const Segments of_loop = segments_of(loop);
+  REQUIRE(of_loop.list.back().loop.has_value());
+  REQUIRE(of_loop.list.back().long_idle.size() == 1);
+  CHECK(of_loop.list.back().long_idle[0].idle.span.end <= 25'000'000);
+}
+
+TEST_CASE("segments: devices that repeat different units at the same time are told apart") {
+  const auto two = [](const std::string& unit, const std::string& every) {
+    return analysed("local unit, every = '" + unit + "', " + every + R"(
+      local ops, ranges = {}, {}
+      for at = 0, 9999, 1000 do
+        ranges[#ranges + 1] = { at, at + 990, 'step ' .. at // 1000 }
+        ops[#ops + 1] = { at + 20, at + 920, kernel = 'work', launched = { at + 5, at + 10 } }
+      end
+      for at = 0, 9999, every do
+        ranges[#ranges + 1] = { at, at + every - 10, unit .. ' ' .. at // every, rank = 1 }
+        ops[#ops + 1] = { at + 20, at + 170, kernel = 'draw', rank = 1,
+                          launched = { at + 5, at + 10 } }
+      end
+      return { ops = ops, ranges = ranges })");
+  };
+  const Analysis a = two("frame", "500");
+  REQUIRE(a.devices.size() == 2);
+  const Segments segments = segments_of(a);
+  const auto steps = std::find_if(segments.list.begin(), segments.list.end(),
+                                  [](const auto& s) { return s.kind == Segment::Kind::steps; });
+  REQUIRE(steps != segments.list.end());
+  REQUIRE(steps->units.size() == 2);
+  CHECK(steps->units[0].unit.name == "step");
+  CHECK(steps->units[1].unit.name == "frame");
+  CHECK(steps->units[0].unit.count == steps->steps);
+  CHECK(steps->units[0].busy_ns > 2 * steps->units[1].busy_ns);
+  const std::string text = different_units_text(a);
+  CAPTURE(text);
+  CHECK(contains(text, "The GPUs repeat different units: "));
+  CHECK(contains(text, " frames (25 % of the work)."));
+
+  const Analysis same = two("step", "500");
+  CHECK(different_units_text(same).empty());
+  for (const Segment& s : segments_of(same).list) CHECK(s.units.empty());
+
+  // As many steps at a time are the same loop, whatever they are called.
+  const Analysis renamed = two("frame", "1000");
+  REQUIRE(renamed.devices.size() == 2);
+  CHECK(renamed.devices[0].levels.front().name != renamed.devices[1].levels.front().name);
+  CHECK(different_units_text(renamed).empty());
 }
 
 TEST_CASE("segments: steps that the user selected leave the rest out on purpose") {

@@ -51,9 +51,12 @@ Json one_of_each_field() {
   const Json graphs = report_of(advise("compile-graphs.sqlite --format json"));
   all["not_checked"] = graphs["not_checked"];
   all["coverage"] = graphs["coverage"];
-  all["segments"][0]["repeats"] = {{"name", "batch"}, {"count", 4}};
   all["periodic_events"] =
       report_of(advise("unit-queue-runs-dry.sqlite --format json"))["periodic_events"];
+  const Json loop = report_of(advise("unit-train-then-generate.sqlite --format json"));
+  all["segments"][0]["repeats"] = loop["segments"].back()["repeats"];
+  all["segments"][0]["loop"] = loop["segments"].back()["loop"];
+  all["segments"][0]["units"] = {{{"name", "frame"}, {"count", 4}, {"fraction", 0.5}}};
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
   all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "rules/binding/host_side.hpp"
 #include "rules/binding/stretches.hpp"
 
 namespace gh::binding {

@@ -190,6 +190,39 @@ class SegmentLine:
 
 
 @dataclass(frozen=True)
+class UnitShare:
+    """A unit that some of the GPUs repeat, while others repeat another one."""
+
+    name: str
+    count: int  #: judged, on the GPU that has the most
+    fraction: float  #: of the work of all GPUs
+
+
+@dataclass(frozen=True)
+class LoopFinding:
+    """The worst that was found in another loop of the program."""
+
+    rule: str
+    severity: str  #: warning or error, for this loop
+    title: str
+    message: str
+    fix: str  #: what to do, in a few words; "" if the rule does not say
+    saves_ns: int  #: of the loop's step, by itself
+    saves_fraction: float
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Another loop of the program, judged by itself."""
+
+    unit: str  #: what `--unit` takes to judge it in full
+    steps: int  #: that were judged, on the GPU that has the most
+    step_ns: int  #: the mean, without what the profiler adds if it was replayed
+    busy_fraction: float  #: how much of it the GPUs work
+    finding: Optional[LoopFinding]  #: None without a warning or an error
+
+
+@dataclass(frozen=True)
 class Segment:
     """A part of the recording. Together they are the recording."""
 
@@ -201,7 +234,9 @@ class Segment:
     fraction: float  #: of the recording
     busy_fraction: float  #: how much of it the GPUs worked
     steps: int  #: of those that are judged, on the GPU that has the most
+    units: Tuple[UnitShare, ...]  #: of the steps; empty where all GPUs repeat the same
     repeats: Optional[Level]  #: another loop
+    loop: Optional[Loop]  #: that, judged; None in less than a tenth of the recording
     account: Tuple[SegmentLine, ...]
 
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/segments.hpp"
 #include "base/text.hpp"
 #include "rules/binding/host_side.hpp"
 #include "rules/binding/largest.hpp"
@@ -106,6 +107,16 @@ Evidence evidence_of(const Context& c, const Rows& s, Row r, const std::string& 
   return e;
 }
 
+Evidence evidence_of_idle(const Context& c, const Idle& idle, std::size_t slot) {
+  Evidence e;
+  e.span = idle.span;
+  e.device = c.ordinal(slot);
+  e.thread = c.trace().thread_label(idle.thread);
+  describe_idle(c, idle, e);
+  e.source = source_of_idle(c, idle);
+  return e;
+}
+
 // --- As a Lua table, and back
 
 void push_evidence(lua_State* lua, const Evidence& e) {
@@ -159,7 +170,39 @@ int evidence(lua_State* lua, const Context& c, const Rows& asked) {
   return 1;
 }
 
+int outside_idle(lua_State* lua, const Context& c) {
+  const double least_fraction = luaL_optnumber(lua, 2, 0);
+  NewList list(lua);
+  if (c.analysis.remade || fraction_outside(c.analysis) < least_fraction) return 1;
+  charge(lua, c.trace().ops.size());
+  const Segments& segments = c.analysis.segments();
+  const auto recorded = static_cast<double>(std::max<Ns>(segments.device_ns(), 1));
+  for (const Segment& segment : segments.list) {
+    if (segment.kind == Segment::Kind::start_up) continue;
+    for (const auto& [idle, slot] : segment.long_idle) {
+      charge(lua, 10);
+      const Trace& t = c.trace();
+      const HostWork::Doing doing =
+          c.in_steps.host_work().during(idle, c.analysis.devices[slot].process);
+      const auto ns = static_cast<double>(idle.span.length());
+      lua_newtable(lua);
+      set_text(lua, "where", label_of(c.analysis, segment));
+      set_text(lua, "cause", name_of(idle.cause));
+      set_number(lua, "duration_ns", ns);
+      set_number(lua, "fraction", ns / recorded);
+      set_text(lua, "doing", t.names[doing.name]);
+      set_text(lua, "within", t.names[doing.within]);
+      set_integer(lua, "device", c.ordinal(slot));
+      push_evidence(lua, evidence_of_idle(c, idle, slot));
+      lua_setfield(lua, -2, "evidence");
+      list.append();
+    }
+  }
+  return 1;
+}
+
 constexpr Verb evidence_table[] = {
+    {"trace:outside_idle", verb<outside_idle>},
     {"selection:evidence", verb<evidence, Cost{.rows = 1}>},
 };
 

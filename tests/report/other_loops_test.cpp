@@ -1,0 +1,111 @@
+// The other loops of a program: each has a line, with the worst that was found there.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+#include "report/phrases.hpp"
+#include "rules/judged_loops.hpp"
+#include "support/program.hpp"
+#include "support/traces.hpp"
+
+using namespace support;
+
+namespace {
+
+// Ten steps of a busy GPU, then a loop of twenty repetitions.
+gh::Analysis two_loops(const std::string& in_loop) {
+  return analysed(R"(
+    local ops, calls = {}, {}
+    for i = 0, 10 do
+      local at = 1000 * i
+      ops[#ops + 1] = { at + 10, at + 980, kernel = 'work', launched = { at, at + 5 } }
+      calls[#calls + 1] = { at + 985, at + 990, 'cudaDeviceSynchronize' }
+    end
+    for i = 0, 19 do
+      local at = 12000 + 500 * i
+)" + in_loop + R"(
+    end
+    return { ops = ops, calls = calls })");
+}
+
+const std::string launches = R"(
+      for k = 0, 9 do
+        local from = at + 45 * k
+        ops[#ops + 1] = { from + 20, from + 30, kernel = 'small' .. k,
+                          launched = { from, from + 15 } }
+      end)";
+const std::string works = R"(
+      ops[#ops + 1] = { at + 5, at + 250, kernel = 'score', launched = { at - 400, at - 395 } }
+      ops[#ops + 1] = { at + 250, at + 498, kernel = 'rank', launched = { at - 390, at - 385 } })";
+
+}  // namespace
+
+TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst found there") {
+  const gh::Analysis a = two_loops(launches);
+  gh::Report report;
+  report.loops = gh::judged_loops(gh::own_rules(), a, {}, {}, {});
+  REQUIRE(report.loops.size() == 1);
+  const gh::JudgedLoop& loop = report.loops.front();
+  CHECK(loop.name == "later iteration");
+  CHECK(loop.after);
+  CHECK(loop.steps >= 18);
+  CHECK(loop.step_ns <= 500'000);
+  CHECK(loop.busy_fraction < 0.5);
+  REQUIRE(loop.finding.has_value());
+  CHECK(loop.finding->severity != gh::Severity::note);
+  const std::vector<std::string> texts = gh::loop_texts(a, report);
+  REQUIRE(texts.size() == 1);
+  CAPTURE(texts.front());
+  CHECK(contains(texts.front(), "later iterations, of "));
+  CHECK(contains(texts.front(), "Worst there: " + loop.finding->title + " (saves "));
+  CHECK(contains(texts.front(), "--unit 'later iteration' judges them."));
+}
+
+TEST_CASE("other loops: where nothing is wrong, the line says so") {
+  const gh::Analysis a = two_loops(works);
+  gh::Report report;
+  report.loops = gh::judged_loops(gh::own_rules(), a, {}, {}, {});
+  REQUIRE(report.loops.size() == 1);
+  CHECK(report.loops.front().busy_fraction > 0.9);
+  CHECK_FALSE(report.loops.front().finding.has_value());
+  CHECK(contains(gh::loop_texts(a, report).front(), "No large problem was found there; "));
+}
+
+TEST_CASE("other loops: a unit that was measured under another name is not taken for one") {
+  gh::Trace trace = two_loops(launches).trace;
+  trace.measured_step.ns = trace.measured_step.recorded_ns = 1'000'000;
+  trace.measured_step.unit = "request";
+  const gh::Analysis a(std::move(trace), gh::Classes(), {});
+  CHECK(a.unit() == "request");
+  const auto loops = gh::judged_loops(gh::own_rules(), a, {}, {}, {});
+  REQUIRE(loops.size() == 1);
+  CHECK(loops.front().name == "later iteration");
+  CHECK(loops.front().step_ns <= 500'000);
+}
+
+TEST_CASE("other loops: whoever chooses what to judge gets only that") {
+  const gh::Analysis a = two_loops(launches);
+  gh::Selection selection;
+  selection.unit = "iteration";
+  CHECK(gh::judged_loops(gh::own_rules(), a, selection, {}, {}).empty());
+}
+
+TEST_CASE("other loops: a recorded one stands on the first screen, on the page and in JSON") {
+  const Ran text = advise("unit-train-then-generate.sqlite");
+  CAPTURE(text.out);
+  CHECK(contains(text.out, "In the 39 batches after the last step, of "));
+  CHECK(contains(text.out, "--unit batch"));
+  CHECK(contains(advise("unit-train-then-generate.sqlite --format html").out,
+                 "In the 39 batches after the last step, of "));
+  const auto loop =
+      report_of(advise("unit-train-then-generate.sqlite --format json"))["segments"].back()["loop"];
+  CHECK(loop["unit"] == "batch");
+  CHECK(loop["finding"]["rule"] == "launch-bound");
+  // The same as --unit says.
+  const auto alone =
+      report_of(advise("unit-train-then-generate.sqlite --format json --unit batch"));
+  CHECK(alone["steps"]["ns"] == loop["step_ns"]);
+  CHECK(alone["findings"][0]["rule"] == loop["finding"]["rule"]);
+  CHECK(alone["findings"][0]["fingerprint"].is_string());
+}
