@@ -221,9 +221,9 @@ std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
     const std::string where = !one_word    ? ""
                               : loop.after ? " after the last " + a.words().noun
                                            : " before the " + a.words().many;
-    std::string text = fmt::format("In the {}{}, of {} each, the GPU is busy for {}. ",
-                                   plural(loop.steps, loop.name), where, duration(loop.step_ns),
-                                   percent(loop.busy_fraction));
+    std::string text =
+        fmt::format("In the {}{} ({} judged, {} each) the GPU is busy for {}. ", plural(loop.name),
+                    where, loop.steps, duration(loop.step_ns), percent(loop.busy_fraction));
     if (const auto& f = loop.finding)
       text += fmt::format("Worst there: {} (saves {} {}, {}); ", f->title, about(*f),
                           duration(f->alone_ns), percent(f->alone_fraction));

@@ -94,10 +94,10 @@ TEST_CASE("other loops: whoever chooses what to judge gets only that") {
 TEST_CASE("other loops: a recorded one stands on the first screen, on the page and in JSON") {
   const Ran text = advise("unit-train-then-generate.sqlite");
   CAPTURE(text.out);
-  CHECK(contains(text.out, "In the 39 batches after the last step, of "));
+  CHECK(contains(text.out, "In the batches after the last step (39 judged, "));
   CHECK(contains(text.out, "--unit batch"));
   CHECK(contains(advise("unit-train-then-generate.sqlite --format html").out,
-                 "In the 39 batches after the last step, of "));
+                 "In the batches after the last step (39 judged, "));
   const auto loop =
       report_of(advise("unit-train-then-generate.sqlite --format json"))["segments"].back()["loop"];
   CHECK(loop["unit"] == "batch");
