@@ -75,7 +75,8 @@ struct Analysis {
   std::string unit() const;
   /// Its forms for use in sentences.
   UnitWords words() const { return UnitWords(unit()); }
-  /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
+  /// "7 training steps of 8 micro-batches, 24 layers each", and " on 2 devices" where each of them
+  /// repeats that; "" where nothing repeats.
   std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.

@@ -196,20 +196,34 @@ void cut_like(const Trace& trace, const Classes& classes, const NameClasses& nam
     device.steps.clear();
 }
 
-void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
-               const ProgramKind& program, const std::string& unit, DeviceSteps& device,
-               std::vector<std::string>& known) {
-  find_repetition(trace, classes, names, program, device);
-  if (!device.steps.empty()) {
-    if (is_called(device.levels.front().name, unit)) return;
-    known.push_back(device.levels.front().name);
-  }
+std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
+                                   const NameClasses& names, const ProgramKind& program,
+                                   const std::string& unit, DeviceSteps& device) {
+  std::optional<HostSteps> host = ranges_called(trace, classes, device.process, device.ops, unit);
   device.steps.clear();
-  take_ranges(trace, classes, names, program, device,
-              ranges_called(trace, classes, device.process, device.ops, unit));
-  if (!device.steps.empty()) return;
-  if (auto host = launches_called(trace, classes, names, program, device, unit, known))
-    take_launches(trace, device, *host);
+  take_ranges(trace, classes, names, program, device, host);
+  if (!device.steps.empty()) return host;
+  for (HostSteps& level : levels_from_launches(trace, classes, names, program, device)) {
+    if (!is_called(level.levels.front().name, unit)) continue;
+    take_launches(trace, device, level);
+    if (!device.steps.empty()) return std::move(level);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> units_on(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  DeviceSteps device) {
+  std::vector<std::string> units;
+  device.steps.clear();
+  if (find_repetition(trace, classes, names, program, device))
+    units.push_back(device.levels.front().name);
+  for (const HostSteps& level : levels_from_launches(trace, classes, names, program, device)) {
+    take_launches(trace, device, level);
+    // What repeats within a graph has no launches of its own.
+    if (!device.steps.empty()) units.push_back(level.levels.front().name);
+  }
+  return units;
 }
 
 }  // namespace gh

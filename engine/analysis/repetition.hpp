@@ -22,10 +22,14 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
               const ProgramKind& program, const HostSteps& host, DeviceSteps& device);
 
-/// As find_repetition, for the level of that name. If there is none, leaves no steps and adds the
-/// names of the levels that exist to `known`.
-void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
-               const ProgramKind& program, const std::string& unit, DeviceSteps& device,
-               std::vector<std::string>& known);
+/// As find_repetition, for the level of that name beside the one that it finds.
+std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
+                                   const NameClasses& names, const ProgramKind& program,
+                                   const std::string& unit, DeviceSteps& device);
+
+/// What repeats on a device, by name: what find_repetition finds first. Names may come twice.
+std::vector<std::string> units_on(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  DeviceSteps device);
 
 }  // namespace gh

@@ -15,7 +15,6 @@
 #include "analysis/launch_sequence.hpp"
 #include "analysis/periods.hpp"
 #include "analysis/unit_names.hpp"
-#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
@@ -231,21 +230,18 @@ class UnitChoice {
     return steps;
   }
 
-  // The steps of the level that is called `unit`: one found throughout the recording, or one inside
-  // of those. If there is none, adds the names of the levels that exist to `names`.
-  std::optional<HostSteps> called(const std::string& unit, const std::vector<Period>& levels,
-                                  std::vector<std::string>& names) const {
+  // The steps of each level that has a name, and of those inside of one.
+  std::vector<HostSteps> all(const std::vector<Period>& levels) const {
+    std::vector<HostSteps> found;
     for (const Period& level : levels) {
-      const std::string name = name_of(level, &level != &levels.front());
+      std::string name = name_of(level, &level != &levels.front());
       if (name.empty()) continue;
-      HostSteps found = steps(level);
-      found.levels.front().name = name;
-      if (is_called(name, unit)) return found;
-      names.push_back(name);
+      found.push_back(steps(level));
+      found.back().levels.front().name = std::move(name);
     }
     for (const Period& level : levels)
-      if (auto found = inside(level, unit, names)) return found;
-    return std::nullopt;
+      if (std::optional<HostSteps> inner = inside(level)) found.push_back(std::move(*inner));
+    return found;
   }
 
  private:
@@ -261,15 +257,12 @@ class UnitChoice {
 
   // The inner repetition has to fill most of the level around it: layers do so in a token, but not
   // in a training step, where they run forward and backward.
-  std::optional<HostSteps> inside(const Period& level, const std::string& unit,
-                                  std::vector<std::string>& names) const {
+  std::optional<HostSteps> inside(const Period& level) const {
     constexpr double least_share = 0.75;
     const std::size_t from = level.begin_of(level.typical), to = level.end_of(level.typical);
     const auto inner = repeat_within(seq_, from, to);
     const std::vector<UnitLevel> levels = names_.levels_within(from, to);
     if (!inner || levels.empty() || inner->share < least_share) return std::nullopt;
-    names.push_back(levels.front().name);
-    if (!is_called(levels.front().name, unit)) return std::nullopt;
     const auto beginning = once_in_each(*inner);
     if (!beginning) return std::nullopt;
     Period period;
@@ -311,14 +304,13 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
   return UnitChoice(unit_names, sequence).steps(unit->period, unit->micro_batches);
 }
 
-std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
-                                         const NameClasses& names, const ProgramKind& program,
-                                         const DeviceSteps& device, const std::string& unit,
-                                         std::vector<std::string>& known) {
+std::vector<HostSteps> levels_from_launches(const Trace& trace, const Classes& classes,
+                                            const NameClasses& names, const ProgramKind& program,
+                                            const DeviceSteps& device) {
   const LaunchSequence sequence(trace, classes, names, device.ops);
   const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
-  return UnitChoice(unit_names, sequence).called(unit, search.levels(), known);
+  return UnitChoice(unit_names, sequence).all(search.levels());
 }
 
 }  // namespace gh
