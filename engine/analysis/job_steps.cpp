@@ -120,7 +120,61 @@ class Together {
   std::vector<Beside> beside_;  // each beside the first
 };
 
+Ns mean_step(const DeviceSteps& device) {
+  Ns ns = 0;
+  for (const Step& s : device.steps) ns += s.span.length();
+  return ns / static_cast<Ns>(device.steps.size());
+}
+
+bool have_same_unit(const DeviceSteps& a, const DeviceSteps& b) {
+  const Ns x = mean_step(a), y = mean_step(b);
+  return a.levels.front().name == b.levels.front().name && 2 * x < 3 * y && 2 * y < 3 * x;
+}
+
 }  // namespace
+
+void agree_on_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
+                   const ProgramKind& program, std::vector<std::optional<HostSteps>>& found,
+                   std::vector<DeviceSteps>& devices) {
+  constexpr std::size_t most_units = 8;
+  if (!trace.clocks_aligned) return;
+  std::vector<std::size_t> job, units;  // devices; the first that shows each unit
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    if (found[d]) job.push_back(d);
+  const auto find_units = [&] {
+    units.clear();
+    for (const std::size_t d : job)
+      if (std::none_of(units.begin(), units.end(),
+                       [&](std::size_t u) { return have_same_unit(devices[u], devices[d]); }))
+        units.push_back(d);
+  };
+  find_units();
+  if (units.size() < 2) return;
+  std::erase_if(job, [&, first = job.front()](std::size_t d) {
+    return d != first && !do_the_same(trace, devices[first], devices[d]);
+  });
+  find_units();
+  if (units.size() < 2 || units.size() > most_units) return;
+  std::stable_sort(units.begin(), units.end(), [&](std::size_t a, std::size_t b) {
+    return mean_step(devices[a]) < mean_step(devices[b]);
+  });
+  const auto chosen = std::find_if(units.begin(), units.end(), [&](std::size_t u) {
+    return std::all_of(job.begin(), job.end(), [&](std::size_t d) {
+      check_time();
+      return leave_little_out(trace, classes, names, *found[u], devices[d]);
+    });
+  });
+  if (chosen == units.end()) return;
+  for (const std::size_t d : job) {
+    if (have_same_unit(devices[*chosen], devices[d])) continue;
+    DeviceSteps own = devices[d];
+    cut_like(trace, classes, names, program, *found[*chosen], devices[d]);
+    if (devices[d].steps.empty())
+      devices[d] = std::move(own);
+    else
+      found[d].reset();  // it shows these steps no more by itself
+  }
+}
 
 void take_steps_of_others(const Trace& trace, const Classes& classes, const NameClasses& names,
                           const ProgramKind& program,

@@ -8,6 +8,12 @@
 
 namespace gh {
 
+/// Devices that run the same kernels have one unit: of those that they show by themselves, the
+/// shortest that leaves little out on each of them. It is cut on those that show another.
+void agree_on_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
+                   const ProgramKind& program, std::vector<std::optional<HostSteps>>& found,
+                   std::vector<DeviceSteps>& devices);
+
 /// Where a device shows no steps, those of others cut its time too, of its own process first, if it
 /// does about the same in most of them. `found`: what each device shows by itself.
 void take_steps_of_others(const Trace& trace, const Classes& classes, const NameClasses& names,

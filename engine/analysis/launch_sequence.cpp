@@ -70,6 +70,9 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   for (const Entry& e : all) {
     ops_.push_back(e.op);
     begun_.push_back(e.begun);
+    const bool collective = e.op != no_row && trace.ops.kind[e.op] == OpKind::kernel &&
+                            names.kernel[trace.ops.name[e.op]] == KernelClass::collective;
+    busy_ns_.push_back(e.op == no_row || collective ? 0 : trace.span_of(e.op).length());
     const bool counts = e.call == no_row || !minor[trace.calls.thread[e.call]];
     pause_.push_back(counts && done > 0 ? e.begun - std::min(done, e.begun) : 0);
     if (counts) done = e.done;

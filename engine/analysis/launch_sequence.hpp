@@ -35,10 +35,9 @@ class LaunchSequence {
   Ns begun(std::size_t i) const { return begun_[i]; }
   /// How long the program did something else before it.
   Ns pause_before(std::size_t i) const { return pause_[i]; }
-  /// How long the device worked on it.
-  Ns busy_ns(std::size_t i) const {
-    return ops_[i] == no_row ? 0 : trace_.span_of(ops_[i]).length();
-  }
+  /// How long the device worked on it. Collectives do not count: they last as long as they wait for
+  /// other ranks, which may do something else meanwhile.
+  Ns busy_ns(std::size_t i) const { return busy_ns_[i]; }
   bool is(std::size_t i, OpKind kind) const {
     return ops_[i] != no_row && trace_.ops.kind[ops_[i]] == kind;
   }
@@ -64,6 +63,7 @@ class LaunchSequence {
   const Trace& trace_;
   std::vector<Row> ops_;
   std::vector<Ns> begun_, pause_;  // on the host
+  std::vector<Ns> busy_ns_;        // on the device
   std::vector<char> waits_;
   Tokens alike_, exact_, on_stream_, in_order_;
 };

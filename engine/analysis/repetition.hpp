@@ -22,6 +22,11 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
               const ProgramKind& program, const HostSteps& host, DeviceSteps& device);
 
+/// Whether the steps of a host leave little of what a device does in them out: each does about the
+/// same, but for what comes once in a while.
+bool leave_little_out(const Trace& trace, const Classes& classes, const NameClasses& names,
+                      const HostSteps& host, const DeviceSteps& device);
+
 /// As find_repetition, for the level of that name beside the one that it finds.
 std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
                                    const NameClasses& names, const ProgramKind& program,

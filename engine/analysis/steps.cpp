@@ -10,6 +10,7 @@
 
 #include "analysis/job_steps.hpp"
 #include "analysis/launch_times.hpp"
+#include "analysis/periods.hpp"
 #include "analysis/repetition.hpp"
 #include "base/deadline.hpp"
 #include "base/unit_words.hpp"
@@ -110,25 +111,10 @@ void leave_out_startup(DeviceSteps& device) {
   device.left_out = static_cast<std::int64_t>(n);
 }
 
-// Repetitions that take longer and longer, by far, measure one size after another: their mean says
-// nothing, and the largest is judged. Steps that wait longer for once do not grow all along.
+// Of sizes that are measured one after another, the largest is judged.
 void keep_largest_of_sweep(DeviceSteps& device) {
-  constexpr std::size_t least_sizes = 4;
-  constexpr double noise = 0.1;        // sizes differ by more
-  constexpr double least_times = 2.5;  // the largest, of the median: a linear growth reaches 2
   const std::vector<Ns> lengths = device.lengths();
-  std::size_t grown = 0, shrunk = 0;
-  double longest = static_cast<double>(lengths.front());
-  for (const Ns ns : lengths) {
-    const auto length = static_cast<double>(ns);
-    grown += length > (1 + noise) * longest;
-    shrunk += length < (1 - noise) * longest;
-    longest = std::max(longest, length);
-  }
-  // Kernels are loaded for one size or another.
-  if (5 * shrunk > lengths.size() || grown < least_sizes ||
-      longest < least_times * static_cast<double>(median(lengths)))
-    return;
+  if (!are_sizes(lengths)) return;
   device.described += fmt::format(", which grow: the largest of {}", lengths.size());
   const auto largest = std::max_element(
       device.steps.begin(), device.steps.end(),
@@ -296,6 +282,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
       check_time();
       found.push_back(find_repetition(trace, classes, names, program, device));
     }
+    agree_on_unit(trace, classes, names, program, found, devices);
     take_steps_of_others(trace, classes, names, program, found, devices);
     if (!selection.unit.empty())
       select_unit(trace, classes, names, program, selection.unit, found, devices);

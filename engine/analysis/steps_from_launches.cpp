@@ -19,10 +19,10 @@
 namespace gh {
 namespace {
 
-// One entry that recurs at any distance proves little.
+// One entry that recurs at any distance proves little; many that take turns prove a loop, however
+// long its passes are.
 bool is_weak(const Period& p) {
-  return p.regular_fraction < 0.25 || (p.kinds < 2 && p.regular_fraction < 0.75) ||
-         (p.kinds < 8 && p.regular_fraction < 0.4);
+  return (p.kinds < 2 && p.regular_fraction < 0.75) || (p.kinds < 8 && p.regular_fraction < 0.4);
 }
 
 // Start-up has loops too: keep the loop in which the device works most.
@@ -60,7 +60,11 @@ class UnitSearch {
   std::optional<FoundUnit> unit(const std::vector<Period>& levels) const {
     const Period* chosen = levels.empty() ? nullptr : &levels[chosen_of(levels)];
     if (chosen && !(chosen->is_nearly_whole() && holds_half(*chosen))) chosen = nullptr;
-    if (chosen) return closed_by_updates(*chosen).value_or(FoundUnit{*chosen});
+    if (chosen) {
+      if (std::optional<Period> sizes = cut_by_size(seq_, *chosen))
+        return FoundUnit{std::move(*sizes)};
+      return closed_by_updates(*chosen).value_or(FoundUnit{*chosen});
+    }
     if (std::optional<Period> twice = find_twice(seq_)) return FoundUnit{std::move(*twice)};
     return std::nullopt;
   }
@@ -74,16 +78,14 @@ class UnitSearch {
     return unit;
   }
 
-  // Whether the loop takes half of the device's work or of the recording's time. One more
-  // repetition may lie in parts at both ends.
+  // Whether the loop takes half of the device's work or of the recording's time.
   bool holds_half(const Period& p) const {
     double busy_ns = 0;
     for (std::size_t i = 0; i < seq_.size(); ++i) busy_ns += static_cast<double>(seq_.busy_ns(i));
     const auto ns = [&](std::size_t from, std::size_t to) {
       return static_cast<double>(seq_.begun(std::min(to, seq_.size() - 1)) - seq_.begun(from));
     };
-    const auto count = static_cast<double>(p.count());
-    const double least = 0.5 * count / (count + 1);
+    const double least = least_of_loop(p.count());
     return p.busy_ns >= least * busy_ns ||
            ns(p.cuts.front(), p.cuts.back()) >= least * ns(0, seq_.size());
   }
@@ -112,8 +114,8 @@ class UnitSearch {
   // Whether an inner level leaves work out that the outer one holds: most of what the inner one
   // leaves out recurs in the outer one.
   static bool leaves_work_out(const Period& inner, const Period& outer) {
-    if (inner.is_whole() || inner.has_rare_events()) return false;
-    return outer.is_whole() || outer.has_rare_events() ||
+    if (inner.leaves_little_out()) return false;
+    return outer.leaves_little_out() ||
            2 * (1 - outer.recurring_busy_fraction) < 1 - inner.recurring_busy_fraction;
   }
 
@@ -137,7 +139,9 @@ class UnitSearch {
     // Layers take in nothing of their own, although the program is not known to run a model.
     if (within.is_inside() && within.product && around.input) return false;
     if (inner.is_whole()) return true;
-    if (within.optimizer && within.product && inner.regular_fraction >= 0.75) return true;
+    if (within.optimizer && within.product &&
+        (inner.regular_fraction >= 0.75 || inner.leaves_little_out()))
+      return true;
     const double added = static_cast<double>(outer.length()) -
                          std::round(each) * static_cast<double>(inner.length());
     const double added_ns = outer.typical_ns - std::round(each) * inner.typical_ns;

@@ -67,6 +67,13 @@ TEST_CASE("recorded units: of a sweep of sizes one is judged") {
   const Analysis a = recorded_unit("size-sweep");
   CHECK(a.devices[0].steps.size() == 1);
   CHECK(contains(a.devices[0].described, "which grow: the largest of"));
+  // The last one, from its uploads of 1 GiB each to the copy of its sum.
+  std::int64_t uploaded = 0;
+  a.each_op_in_steps(0, [&](Row op) {
+    if (a.trace.ops.copy[op] == CopyKind::h2d) uploaded += a.trace.ops.bytes[op];
+  });
+  CHECK(uploaded == std::int64_t{2} << 30);
+  CHECK(a.trace.ops.end[a.devices[0].ops.back()] == a.devices[0].steps.front().span.end);
 }
 
 TEST_CASE("recorded units: a second loop is named beside the first") {

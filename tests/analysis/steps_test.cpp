@@ -381,7 +381,7 @@ TEST_CASE("steps: steps of every recording are in order and disjoint") {
   }
 }
 
-// Steps of 1 ms on two ranks: of eight kernels each, from the first step of a rank to its last.
+// Steps of 1 ms on two ranks: of twelve kernels each, from the first step of a rank to its last.
 // `second`: Lua for what rank 1 runs as the k-th kernel of a step, and when.
 std::string two_ranks(const std::string& first_to_last, const std::string& second = "'k' .. k",
                       int later_us = 0) {
@@ -391,13 +391,13 @@ std::string two_ranks(const std::string& first_to_last, const std::string& secon
     local ops, later = {}, )" +
          std::to_string(later_us) + R"(
     for step = 0, 11 do
-      for k = 0, 7 do
-        local at = 1000 * step + 100 * k
+      for k = 0, 11 do
+        local at = 1000 * step + 80 * k
         if step >= from[1] and step <= from[2] then
-          ops[#ops + 1] = { at + 10, at + 90, kernel = 'k' .. k, launched = { at, at + 5 } }
+          ops[#ops + 1] = { at + 10, at + 70, kernel = 'k' .. k, launched = { at, at + 5 } }
         end
         if step >= from[3] and step <= from[4] then
-          ops[#ops + 1] = { at + 10 + later, at + 90 + later, kernel = )" +
+          ops[#ops + 1] = { at + 10 + later, at + 70 + later, kernel = )" +
          second + R"(, rank = 1, launched = { at + later, at + 5 + later } }
         end
       end
@@ -406,7 +406,7 @@ std::string two_ranks(const std::string& first_to_last, const std::string& secon
 }
 
 // It does the same, but its launches come in another order each time.
-const char* const in_any_order = "'r' .. (k * (step + 3)) % 8 .. step";
+const char* const in_any_order = "'r' .. (k + 1) * (step + 1) % 13";
 
 TEST_CASE("steps: a device without steps of its own takes those of the job") {
   const auto devices = steps_of(two_ranks("0, 11, 0, 11", in_any_order));
@@ -443,8 +443,8 @@ TEST_CASE("steps: devices that run their steps together are judged on the same o
                               d.steps.back().span.end / 1'000'000);
     return of_devices;
   };
-  // Rank 1 has one step less at either end, and each of its steps is 100 us late.
-  const auto cut = bounds(two_ranks("0, 11, 1, 10", "'k' .. k", 100));
+  // Rank 1 has one step less at either end, and each of its steps is 20 us late.
+  const auto cut = bounds(two_ranks("0, 11, 1, 10", "'k' .. k", 20));
   REQUIRE(cut.size() == 2);
   CHECK(cut[0] == cut[1]);
   // More than a quarter of the steps is not dropped.
