@@ -35,6 +35,7 @@ void drop_smaller(std::vector<Period>& levels) {
 struct FoundUnit {
   Period period;
   std::size_t micro_batches = 0;  // that feed one update, where these were found and the unit not
+  const Period* micro_batch = nullptr;  // the level of these
 };
 
 class UnitSearch {
@@ -108,7 +109,7 @@ class UnitSearch {
     if (ends.front() + 1 >= each) cuts.push_back(p.begin_of(ends.front() + 1 - each));
     for (const std::size_t k : ends) cuts.push_back(end_of(k));
     if (cuts.size() < 3) return std::nullopt;
-    return FoundUnit{period_at(seq_, std::move(cuts)), each};
+    return FoundUnit{period_at(seq_, std::move(cuts)), each, &p};
   }
 
   // Whether an inner level leaves work out that the outer one holds: most of what the inner one
@@ -234,11 +235,13 @@ class UnitChoice {
     return steps;
   }
 
-  // The steps of each level that has a name, and of those inside of one.
-  std::vector<HostSteps> all(const std::vector<Period>& levels) const {
+  // The steps of each level that has a name, and of those inside of one. `micro_batch`: the level
+  // that updates close.
+  std::vector<HostSteps> all(const std::vector<Period>& levels, const Period* micro_batch) const {
     std::vector<HostSteps> found;
     for (const Period& level : levels) {
-      std::string name = name_of(level, &level != &levels.front());
+      std::string name =
+          &level == micro_batch ? "micro-batch" : name_of(level, &level != &levels.front());
       if (name.empty()) continue;
       found.push_back(steps(level));
       found.back().levels.front().name = std::move(name);
@@ -314,7 +317,9 @@ std::vector<HostSteps> levels_from_launches(const Trace& trace, const Classes& c
   const LaunchSequence sequence(trace, classes, names, device.ops);
   const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
-  return UnitChoice(unit_names, sequence).all(search.levels());
+  const std::vector<Period> levels = search.levels();
+  const std::optional<FoundUnit> unit = search.unit(levels);
+  return UnitChoice(unit_names, sequence).all(levels, unit ? unit->micro_batch : nullptr);
 }
 
 }  // namespace gh

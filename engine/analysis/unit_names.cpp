@@ -55,7 +55,7 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   const UnitContent c = content(from, to);
   const bool trains = program_.is("training");
   if (c.optimizer || (trains && !has_optimizer_ && c.product)) return "training step";
-  if (trains && c.product && c.loss_or_embedding) return "micro-batch";
+  if (trains && c.is_pass()) return "micro-batch";
   const std::vector<UnitLevel> inside = levels_within(from, to);
   const auto holds = [&](const char* level) {
     return !inside.empty() && inside.front().name == level;
@@ -79,7 +79,7 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
                                    double share) const {
   constexpr double most = 0.75;
   if (!inner.product) return "";
-  if ((inner.loss_or_embedding || inner.input) && !inner.optimizer) {  // a whole pass of the model
+  if (inner.is_pass()) {
     if (unit.optimizer) return "micro-batch";
     return are_tokens() && share >= most ? "token" : "";
   }

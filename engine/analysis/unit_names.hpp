@@ -22,6 +22,8 @@ struct UnitContent {
 
   /// Whether it lacks everything that a model's step has and its layers do not.
   bool is_inside() const { return !optimizer && !loss_or_embedding && !meets_host; }
+  /// Whether it is a whole pass of a model, which updates nothing: from its input or to its loss.
+  bool is_pass() const { return product && (loss_or_embedding || input) && !optimizer; }
 };
 
 class UnitNames {

@@ -124,9 +124,8 @@ std::string ends_text(const Analysis& a, const DeviceSteps& d) {
   if (d.selected || d.levels.empty() || d.is_largest_of_sweep) return "";
   const std::int64_t all = d.levels.front().count, out = all - steps - d.left_out - d.lost;
   if (out <= 0) return "";
-  return fmt::format("; {} of {} not judged: where {} was not recorded{}", out, all,
-                     out == 1 ? "it begins or ends" : "they begin or end",
-                     a.devices.size() > 1 ? " on every GPU" : "");
+  return fmt::format("; {} of {} {} not whole{}", out, all, out == 1 ? "is" : "are",
+                     a.devices.size() > 1 ? " on each GPU" : "");
 }
 
 // Why a device has not the levels of the first one.

@@ -243,6 +243,28 @@ TEST_CASE(
                        Error);
 }
 
+TEST_CASE("units: a pass within a training step has one name, inside of the step and by itself") {
+  // Neither an embedding nor a loss tells the passes: their input does, or the update that follows.
+  for (const bool input : {true, false}) {
+    CAPTURE(input);
+    const int steps = input ? 6 : 2, passes = input ? 4 : 8;
+    Program p;
+    p.times(steps, [&](int) {
+      p.times(passes, [&](int) {
+        if (input) p.copy("h2d", 65536);
+        p.kernel("encode", 7);
+        p.times(3, [&](int) { layer(p, 1); });
+        p.kernel("compare", 8).call("cudaStreamSynchronize");
+        p.times(3, [&](int) { layer(p, 2); });
+      });
+      p.times(30, [&](int k) { p.kernel(adam, 40 + k, 100); }).host(300);
+    });
+    CHECK(
+        told(p.units()).starts_with(fmt::format("{} training steps of {} micro-", steps, passes)));
+    CHECK(told(p.units("micro-batch")).starts_with(fmt::format("{} micro-", steps * passes)));
+  }
+}
+
 TEST_CASE("units: evaluation in between does not turn training steps into epochs") {
   Program p;
   p.times(20, [&](int i) {
