@@ -8,6 +8,7 @@
 //                 steps_from_launches.cpp, which chooses among the repetitions in the launches:
 //                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
 //                 unit_names.hpp names them
+//   job_steps.hpp  what devices of one job share: the unit, its levels, the first and last step
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran

@@ -82,6 +82,25 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   number_orders();
 }
 
+LaunchSequence LaunchSequence::at(const std::vector<std::size_t>& places) const {
+  LaunchSequence some(trace_);
+  const auto take = [&](const auto& all, auto& taken) {
+    if (!all.empty())
+      for (const std::size_t i : places) taken.push_back(all[i]);
+  };
+  take(ops_, some.ops_);
+  take(begun_, some.begun_);
+  take(pause_, some.pause_);
+  take(busy_ns_, some.busy_ns_);
+  take(waits_, some.waits_);
+  for (Tokens LaunchSequence::*tokens : {&LaunchSequence::alike_, &LaunchSequence::exact_,
+                                         &LaunchSequence::on_stream_, &LaunchSequence::in_order_}) {
+    take((this->*tokens).at, (some.*tokens).at);
+    (some.*tokens).count = (this->*tokens).count;
+  }
+  return some;
+}
+
 // Threads that keep the device busy for almost no time, such as one that checks whether it is still
 // there: their launches do not end pauses of the program.
 std::vector<char> LaunchSequence::minor_threads(const Trace& trace, const std::vector<Entry>& all) {

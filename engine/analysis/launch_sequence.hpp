@@ -26,6 +26,9 @@ class LaunchSequence {
   LaunchSequence(const Trace& trace, const Classes& classes, const NameClasses& names,
                  const std::vector<Row>& device_ops, Span calls_in = {0, open_end});
 
+  /// These entries alone, with the same numbers.
+  LaunchSequence at(const std::vector<std::size_t>& places) const;
+
   std::size_t size() const { return begun_.size(); }
   /// no_row for a call that launches nothing
   Row op(std::size_t i) const { return ops_[i]; }
@@ -54,6 +57,7 @@ class LaunchSequence {
 
  private:
   struct Entry;
+  explicit LaunchSequence(const Trace& trace) : trace_(trace) {}
   static std::vector<char> minor_threads(const Trace& trace, const std::vector<Entry>& all);
   std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops,
                              Span calls_in) const;

@@ -79,10 +79,10 @@ class Search {
       longest = {seq_.pause_before(i), i - from};
       begin = place;
     });
-    Period found{
-        .cuts = cut_at(period.cuts, largest, longest.second, begin, ends_of(period.cuts, largest)),
-        .kinds = period.kinds,
-        .seen = period.seen};
+    Period found{.cuts = cut_at(period.cuts, largest, longest.second, begin,
+                                ends_of(period.cuts, largest), true),
+                 .kinds = period.kinds,
+                 .seen = period.seen};
     found.typical = of_median_length(found.cuts);
     finish(found);
     return found;
@@ -437,19 +437,26 @@ class Search {
         chosen = {i - from, place};
       }
     });
-    return cut_at(cuts, typical, chosen.first, chosen.second, ends);
+    return cut_at(cuts, typical, chosen.first, chosen.second, ends, best.pauses);
   }
 
-  // Cuts at a place of the typical repetition, by which the others tell it.
+  // Cuts at a place of the typical repetition, by which the others tell it. `at_pause`: those that
+  // lack it, since the profiler lost it, pause for longest there all the same.
   std::vector<std::size_t> cut_at(const std::vector<std::size_t>& cuts, std::size_t typical,
-                                  std::size_t place, const Place& told, const Ends& ends) {
+                                  std::size_t place, const Place& told, const Ends& ends,
+                                  bool at_pause) {
     std::vector<std::size_t> moved;
     if (place > 0 && ends.before[place] != nowhere) moved.push_back(ends.before[place]);
     const std::size_t at_front = moved.size();
-    for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k)
+    for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k) {
+      std::size_t found = nowhere, longest = cuts[k];
       each_place(cuts, k, [&](std::size_t i, const Place& at) {
-        if (at == told) moved.push_back(i);
+        if (at == told) found = i;
+        if (seq_.pause_before(i) > seq_.pause_before(longest)) longest = i;
       });
+      if (found == nowhere && at_pause) found = longest;
+      if (found != nowhere) moved.push_back(found);
+    }
     // A missing cut would join two repetitions.
     if (place == 0 || moved.size() - at_front + 1 < cuts.size()) {
       moved = cuts;

@@ -227,7 +227,7 @@ class UnitChoice {
       steps.levels.insert(steps.levels.begin(),
                           {"micro-batch", static_cast<std::int64_t>(micro_batches)});
     } else {
-      steps.levels = names_.levels_within(from, to);
+      steps.levels = names_.levels_within(unit);
     }
     steps.levels.insert(steps.levels.begin(),
                         {names_.name_of(from, to, ""),

@@ -89,6 +89,14 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
   return trains || share >= 0.6 ? "layer" : "";
 }
 
+std::vector<UnitLevel> UnitNames::levels_within(const Period& period) const {
+  const std::vector<std::size_t> places = completed(seq_, period);
+  if (places.size() == period.length())
+    return levels_within(period.begin_of(period.typical), period.end_of(period.typical));
+  const LaunchSequence whole = seq_.at(places);
+  return UnitNames(trace_, classes_, names_, program_, whole).levels_within(0, whole.size());
+}
+
 std::vector<UnitLevel> UnitNames::levels_within(std::size_t from, std::size_t to) const {
   std::vector<UnitLevel> levels;
   if (!may_be_layers()) return levels;

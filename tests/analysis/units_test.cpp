@@ -577,10 +577,10 @@ double mean_ms(const DeviceSteps& d) {
   return ns / 1e6 / static_cast<double>(d.steps.size());
 }
 
-// Of what repeats within a step, launches that follow each other exactly are needed to tell layers:
-// where some are lost, fewer levels may show, but no others.
-TEST_CASE("units: launches that the profiler lost without a trace do not change the unit") {
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+TEST_CASE("units: launches that the profiler lost without a trace change neither levels nor unit") {
+  constexpr int programs = 24;
+  int with_all_levels = 0;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     CAPTURE(seed);
     Random random(seed);
     Training whole{
@@ -599,10 +599,12 @@ TEST_CASE("units: launches that the profiler lost without a trace do not change 
     CHECK(a.levels.front().count == whole.steps);
     REQUIRE_FALSE(b.levels.empty());
     CHECK(b.levels.front() == a.levels.front());
-    CHECK(mean_ms(b) == doctest::Approx(mean_ms(a)).epsilon(0.02));
-    for (std::size_t l = 1; l < b.levels.size(); ++l)
+    with_all_levels += b.levels == a.levels;
+    for (std::size_t l = 1; l < b.levels.size(); ++l)  // fewer may show, but no others
       CHECK(std::find(a.levels.begin(), a.levels.end(), b.levels[l]) != a.levels.end());
+    CHECK(mean_ms(b) == doctest::Approx(mean_ms(a)).epsilon(0.02));
   }
+  CHECK(10 * with_all_levels >= 9 * programs);
 }
 
 TEST_CASE("units: a validation that only one rank runs changes no unit") {
