@@ -189,7 +189,12 @@ std::string Analysis::repeats() const {
   std::string text = plural(static_cast<std::int64_t>(d.steps.size()), unit());
   for (std::size_t i = 1; i < d.levels.size(); ++i)
     text += (i == 1 ? " of " : ", ") + plural(d.levels[i].count, d.levels[i].name);
-  return d.levels.size() > 2 ? text + " each" : text;
+  if (d.levels.size() > 2) text += " each";
+  const bool on_all = std::all_of(devices.begin(), devices.end(), [&](const DeviceSteps& x) {
+    return x.source != StepSource::none && x.steps.size() == d.steps.size() && x.repeats_like(d);
+  });
+  if (devices.size() > 1 && on_all) text += fmt::format(" on {} devices", devices.size());
+  return text;
 }
 
 std::vector<Ns> Analysis::step_lengths() const {

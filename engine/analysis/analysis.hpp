@@ -9,6 +9,7 @@
 //                 launch_sequence.hpp, launch_turns.hpp, periods.hpp, inner_repeat.hpp;
 //                 unit_names.hpp names them
 //   other_loops.hpp  what else the program repeats, before the steps or after them
+//   job_steps.hpp  what devices of one job share: the unit, its levels, the first and last step
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
 //   periodic_events.hpp  what comes in every n-th step only
@@ -79,7 +80,8 @@ struct Analysis {
   std::string unit() const;
   /// Its forms for use in sentences.
   UnitWords words() const { return UnitWords(unit()); }
-  /// "7 training steps of 8 micro-batches, 24 layers each"; "" where nothing repeats.
+  /// "7 training steps of 8 micro-batches, 24 layers each", and " on 2 devices" where each of them
+  /// repeats that; "" where nothing repeats.
   std::string repeats() const;
   std::vector<Ns> step_lengths() const;  ///< of all devices
   /// The mean step as it was recorded; 0 without GPU work. Without steps, the mean window.

@@ -34,14 +34,15 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
                                              const NameClasses& names, const ProgramKind& program,
                                              const DeviceSteps& device);
 
-/// The level of that name, from ranges; or from launches, which otherwise fill `known` with the
-/// names of the levels that exist.
+/// The level of that name, from ranges.
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
                                        std::uint16_t process, const std::vector<Row>& device_ops,
                                        const std::string& unit);
-std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
-                                         const NameClasses& names, const ProgramKind& program,
-                                         const DeviceSteps& device, const std::string& unit,
-                                         std::vector<std::string>& known);
+
+/// Every level at which launches repeat: those found throughout the recording, outermost first, and
+/// then those inside of one of these.
+std::vector<HostSteps> levels_from_launches(const Trace& trace, const Classes& classes,
+                                            const NameClasses& names, const ProgramKind& program,
+                                            const DeviceSteps& device);
 
 }  // namespace gh

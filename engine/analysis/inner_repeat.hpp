@@ -3,8 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "analysis/launch_sequence.hpp"
+#include "analysis/periods.hpp"
 
 namespace gh {
 
@@ -18,6 +20,10 @@ struct InnerRepeat {
 /// a quarter of them.
 std::optional<InnerRepeat> repeat_within(const LaunchSequence& sequence, std::size_t from,
                                          std::size_t to);
+
+/// The places of the typical repetition's entries, and of those that it lacks where most others
+/// have them: a profiler may lose some in each.
+std::vector<std::size_t> completed(const LaunchSequence& sequence, const Period& period);
 
 /// Whether repetitions fill most of it: a pass of a model holds layers, and a layer does not.
 bool holds_layers(const LaunchSequence& sequence, std::size_t from, std::size_t to);

@@ -70,6 +70,9 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   for (const Entry& e : all) {
     ops_.push_back(e.op);
     begun_.push_back(e.begun);
+    const bool collective = e.op != no_row && trace.ops.kind[e.op] == OpKind::kernel &&
+                            names.kernel[trace.ops.name[e.op]] == KernelClass::collective;
+    busy_ns_.push_back(e.op == no_row || collective ? 0 : trace.span_of(e.op).length());
     const bool counts = e.call == no_row || !minor[trace.calls.thread[e.call]];
     pause_.push_back(counts && done > 0 ? e.begun - std::min(done, e.begun) : 0);
     if (counts) done = e.done;
@@ -77,6 +80,25 @@ LaunchSequence::LaunchSequence(const Trace& trace, const Classes& classes, const
   }
   number(classes, names, all);
   number_orders();
+}
+
+LaunchSequence LaunchSequence::at(const std::vector<std::size_t>& places) const {
+  LaunchSequence some(trace_);
+  const auto take = [&](const auto& all, auto& taken) {
+    if (!all.empty())
+      for (const std::size_t i : places) taken.push_back(all[i]);
+  };
+  take(ops_, some.ops_);
+  take(begun_, some.begun_);
+  take(pause_, some.pause_);
+  take(busy_ns_, some.busy_ns_);
+  take(waits_, some.waits_);
+  for (Tokens LaunchSequence::*tokens : {&LaunchSequence::alike_, &LaunchSequence::exact_,
+                                         &LaunchSequence::on_stream_, &LaunchSequence::in_order_}) {
+    take((this->*tokens).at, (some.*tokens).at);
+    (some.*tokens).count = (this->*tokens).count;
+  }
+  return some;
 }
 
 // Threads that keep the device busy for almost no time, such as one that checks whether it is still

@@ -26,6 +26,9 @@ class LaunchSequence {
   LaunchSequence(const Trace& trace, const Classes& classes, const NameClasses& names,
                  const std::vector<Row>& device_ops, Span calls_in = {0, open_end});
 
+  /// These entries alone, with the same numbers.
+  LaunchSequence at(const std::vector<std::size_t>& places) const;
+
   std::size_t size() const { return begun_.size(); }
   /// no_row for a call that launches nothing
   Row op(std::size_t i) const { return ops_[i]; }
@@ -35,10 +38,9 @@ class LaunchSequence {
   Ns begun(std::size_t i) const { return begun_[i]; }
   /// How long the program did something else before it.
   Ns pause_before(std::size_t i) const { return pause_[i]; }
-  /// How long the device worked on it.
-  Ns busy_ns(std::size_t i) const {
-    return ops_[i] == no_row ? 0 : trace_.span_of(ops_[i]).length();
-  }
+  /// How long the device worked on it. Collectives do not count: they last as long as they wait for
+  /// other ranks, which may do something else meanwhile.
+  Ns busy_ns(std::size_t i) const { return busy_ns_[i]; }
   bool is(std::size_t i, OpKind kind) const {
     return ops_[i] != no_row && trace_.ops.kind[ops_[i]] == kind;
   }
@@ -55,6 +57,7 @@ class LaunchSequence {
 
  private:
   struct Entry;
+  explicit LaunchSequence(const Trace& trace) : trace_(trace) {}
   static std::vector<char> minor_threads(const Trace& trace, const std::vector<Entry>& all);
   std::vector<Entry> entries(const NameClasses& names, const std::vector<Row>& device_ops,
                              Span calls_in) const;
@@ -64,6 +67,7 @@ class LaunchSequence {
   const Trace& trace_;
   std::vector<Row> ops_;
   std::vector<Ns> begun_, pause_;  // on the host
+  std::vector<Ns> busy_ns_;        // on the device
   std::vector<char> waits_;
   Tokens alike_, exact_, on_stream_, in_order_;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/launch_turns.hpp"
+#include "base/spans.hpp"
 
 namespace gh {
 namespace {
@@ -30,8 +31,10 @@ constexpr int most_tried = 64;
 
 class Search {
  public:
-  explicit Search(const LaunchSequence& sequence)
+  /// `of_sizes`: no entry is as large in the next repetition, so what is alike tells them.
+  explicit Search(const LaunchSequence& sequence, bool of_sizes = false)
       : seq_(sequence),
+        of_sizes_(of_sizes),
         busy_until_(seq_.size() + 1),
         usual_(seq_.alike().count),
         usual_ns_(seq_.alike().count),
@@ -64,6 +67,25 @@ class Search {
         period.regular_fraction < 1)
       return std::nullopt;
     return period;
+  }
+
+  // Cuts repetitions of one size after another where the host pauses longest in the largest.
+  Period by_size(const Period& period, std::size_t largest) {
+    const std::size_t from = period.begin_of(largest);
+    std::pair<Ns, std::size_t> longest{-1, 0};
+    Place begin;
+    each_place(period.cuts, largest, [&](std::size_t i, const Place& place) {
+      if (seq_.pause_before(i) <= longest.first) return;
+      longest = {seq_.pause_before(i), i - from};
+      begin = place;
+    });
+    Period found{.cuts = cut_at(period.cuts, largest, longest.second, begin,
+                                ends_of(period.cuts, largest), true),
+                 .kinds = period.kinds,
+                 .seen = period.seen};
+    found.typical = of_median_length(found.cuts);
+    finish(found);
+    return found;
   }
 
   Period at(std::vector<std::size_t> cuts) const {
@@ -156,9 +178,7 @@ class Search {
       held += cuts[k + 1] - cuts[k];
       held_ns += busy_until_[cuts[k + 1]] - busy_until_[cuts[k]];
     }
-    // With fewer repetitions, a larger part of the work may lie in partial ones at the ends.
-    const double of_all =
-        0.5 * static_cast<double>(alike.size()) / static_cast<double>(cuts.size());
+    const double of_all = least_of_loop(alike.size());
     if (static_cast<double>(held) < of_all * static_cast<double>(seq_.size()) &&
         held_ns < of_all * busy_until_.back())
       return std::nullopt;
@@ -196,7 +216,6 @@ class Search {
     return seq_.is(i, OpKind::kernel) || seq_.is(i, OpKind::graph);
   }
 
-  // A kind of launch recurs if most repetitions hold about as many of it as the median one does.
   void find_what_recurs(Period& period) const {
     constexpr double about = 0.2;  // of the usual number
     const std::vector<Token>& tokens = seq_.alike().at;
@@ -211,14 +230,18 @@ class Search {
       for (std::size_t i = period.begin_of(k); i < period.end_of(k); ++i) {
         if (seq_.op(i) == no_row) continue;
         Kind& kind = kinds[tokens[i]];
-        kind.is_work = is_work(i);
+        kind.is_work = is_work(i) && seq_.busy_ns(i) > 0;  // ranks also meet after a validation
         kind.busy_ns += static_cast<double>(seq_.busy_ns(i));
         if (kind.last != k + 1) kind.counts.push_back(0);
         kind.last = k + 1;
         ++kind.counts.back();
       }
-    const auto recurs = [&](Kind& kind) {
-      if (2 * kind.counts.size() <= period.count()) return false;  // the median repetition has none
+    const auto is_held = [&](const Kind& kind) {
+      return static_cast<double>(kind.counts.size()) >=
+             least_same * static_cast<double>(period.count());
+    };
+    // How much of a kind that is held recurs, from 0 to 1.
+    const auto recurring_fraction = [&](Kind& kind) {
       kind.counts.resize(period.count());
       const auto middle = kind.counts.begin() + static_cast<std::ptrdiff_t>(kind.counts.size() / 2);
       std::nth_element(kind.counts.begin(), middle, kind.counts.end());
@@ -226,7 +249,13 @@ class Search {
       const auto same = std::count_if(kind.counts.begin(), kind.counts.end(), [&](std::size_t n) {
         return std::abs(static_cast<double>(n) - usual) <= about * usual;
       });
-      return static_cast<double>(same) >= least_same * static_cast<double>(period.count());
+      if (static_cast<double>(same) >= least_same * static_cast<double>(period.count())) return 1.0;
+      double all = 0, within_usual = 0;
+      for (const std::size_t n : kind.counts) {
+        all += static_cast<double>(n);
+        within_usual += std::min(static_cast<double>(n), usual);
+      }
+      return within_usual / all;
     };
     double busy_ns = 0, recurring_ns = 0;
     double of_work = 0, recurring = 0;
@@ -234,9 +263,9 @@ class Search {
       if (kind.counts.empty()) continue;
       busy_ns += kind.busy_ns;
       of_work += kind.is_work;
-      if (!recurs(kind)) continue;
-      recurring_ns += kind.busy_ns;
+      if (!is_held(kind)) continue;
       recurring += kind.is_work;
+      recurring_ns += recurring_fraction(kind) * kind.busy_ns;
     }
     if (busy_ns > 0) period.recurring_busy_fraction = recurring_ns / busy_ns;
     if (of_work > 0) period.recurring_kinds_fraction = recurring / of_work;
@@ -304,7 +333,7 @@ class Search {
   // in the repetition, which works even where repetitions differ a little.
   using Place = std::pair<Token, std::size_t>;
 
-  Token token(std::size_t i) const { return seq_.exact().at[i]; }
+  Token token(std::size_t i) const { return (of_sizes_ ? seq_.alike() : seq_.exact()).at[i]; }
 
   // Calls take(i, place) between the k-th cut and the next.
   template <class Take>
@@ -408,29 +437,42 @@ class Search {
         chosen = {i - from, place};
       }
     });
-    return cut_at(cuts, chosen.first, chosen.second, ends, length);
+    return cut_at(cuts, typical, chosen.first, chosen.second, ends, best.pauses);
   }
 
-  std::vector<std::size_t> cut_at(const std::vector<std::size_t>& cuts, std::size_t place,
-                                  const Place& told, const Ends& ends, std::size_t length) {
+  // Cuts at a place of the typical repetition, by which the others tell it. `at_pause`: those that
+  // lack it, since the profiler lost it, pause for longest there all the same.
+  std::vector<std::size_t> cut_at(const std::vector<std::size_t>& cuts, std::size_t typical,
+                                  std::size_t place, const Place& told, const Ends& ends,
+                                  bool at_pause) {
     std::vector<std::size_t> moved;
     if (place > 0 && ends.before[place] != nowhere) moved.push_back(ends.before[place]);
     const std::size_t at_front = moved.size();
-    for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k)
+    for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k) {
+      std::size_t found = nowhere, longest = cuts[k];
       each_place(cuts, k, [&](std::size_t i, const Place& at) {
-        if (at == told) moved.push_back(i);
+        if (at == told) found = i;
+        if (seq_.pause_before(i) > seq_.pause_before(longest)) longest = i;
       });
+      if (found == nowhere && at_pause) found = longest;
+      if (found != nowhere) moved.push_back(found);
+    }
     // A missing cut would join two repetitions.
     if (place == 0 || moved.size() - at_front + 1 < cuts.size()) {
       moved = cuts;
       place = 0;
     }
-    if (const std::size_t last = ends.after[place == 0 ? length - 1 : place - 1]; last != nowhere)
-      moved.push_back(last + 1);
+    std::size_t end = place == 0 ? cuts[typical + 1] - cuts[typical] - 1 : place - 1;
+    // The largest size is the last: what is freed after the others may stay at the program's end.
+    while (of_sizes_ && end > 0 && ends.after[end] == nowhere &&
+           seq_.op(cuts[typical] + end) == no_row)
+      --end;
+    if (ends.after[end] != nowhere) moved.push_back(ends.after[end] + 1);
     return moved;
   }
 
   const LaunchSequence& seq_;
+  const bool of_sizes_;
   std::vector<double> busy_until_;  // device time of everything launched before
   // By alike token: of the typical piece, and of the piece compared to it.
   std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
@@ -451,12 +493,45 @@ bool Period::is_whole() const {
 // Batches of different lengths, and steps of which some save or recompile, are a unit: 73 % and
 // more recur. Where a loop is but a part of what repeats, 40 % and less do.
 bool Period::is_nearly_whole() const {
-  return recurring_busy_fraction >= least_same || has_rare_events();
+  return recurring_busy_fraction >= least_same || leaves_little_out();
 }
 
 // Few kinds, however long they take, come once in a while: a checkpoint, a validation. Layers leave
 // out 22 % and more of the kinds.
-bool Period::has_rare_events() const { return recurring_kinds_fraction >= alike_share; }
+bool Period::leaves_little_out() const {
+  return is_whole() || recurring_kinds_fraction >= alike_share;
+}
+
+bool are_sizes(const std::vector<Ns>& lengths) {
+  constexpr std::size_t least_sizes = 4;
+  constexpr double noise = 0.1;        // sizes differ by more
+  constexpr double least_times = 2.5;  // the largest, of the median: a linear growth reaches 2
+  if (lengths.empty()) return false;
+  std::size_t grown = 0, shrunk = 0;
+  double longest = static_cast<double>(lengths.front());
+  for (const Ns ns : lengths) {
+    const auto length = static_cast<double>(ns);
+    grown += length > (1 + noise) * longest;
+    shrunk += length < (1 - noise) * longest;
+    longest = std::max(longest, length);
+  }
+  // Kernels are loaded for one size or another.
+  return 5 * shrunk <= lengths.size() && grown >= least_sizes &&
+         longest >= least_times * static_cast<double>(median(lengths));
+}
+
+std::optional<Period> cut_by_size(const LaunchSequence& sequence, const Period& period) {
+  std::vector<Ns> lengths;
+  for (std::size_t k = 0; k < period.count(); ++k) {
+    lengths.push_back(0);
+    for (std::size_t i = period.begin_of(k); i < period.end_of(k); ++i)
+      lengths.back() += sequence.busy_ns(i);
+  }
+  if (!are_sizes(lengths)) return std::nullopt;
+  const auto largest = std::max_element(lengths.begin(), lengths.end());
+  return Search(sequence, true)
+      .by_size(period, static_cast<std::size_t>(largest - lengths.begin()));
+}
 
 std::vector<Period> find_periods(const LaunchSequence& sequence) {
   if (sequence.size() < least_count) return {};

@@ -11,6 +11,7 @@
 #include "analysis/host_steps.hpp"
 #include "analysis/launch_sequence.hpp"
 #include "analysis/launch_times.hpp"
+#include "analysis/periods.hpp"
 #include "analysis/unit_names.hpp"
 #include "base/unit_words.hpp"
 
@@ -83,36 +84,37 @@ double busy_fraction(const Trace& trace, const DeviceSteps& device) {
   return all_ns > 0 ? in_steps_ns / all_ns : 0;
 }
 
-// Whether most steps contain about as many operations as the median one.
-bool are_alike(const Trace& trace, const DeviceSteps& device) {
-  constexpr double about = 0.2, most = 0.7;  // as where launches are searched for what recurs
-  std::vector<std::size_t> counts(device.steps.size());
-  for (const Row op : device.ops)
-    if (const std::size_t k = device.step_at(trace.ops.start[op]);
-        k < counts.size() && trace.ops.start[op] >= device.steps[k].span.start)
-      ++counts[k];
-  std::vector<std::size_t> sorted = counts;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const auto usual = static_cast<double>(*middle);
-  const auto alike = std::count_if(counts.begin(), counts.end(), [&](std::size_t n) {
-    return std::abs(static_cast<double>(n) - usual) <= about * usual;
-  });
-  return static_cast<double>(alike) >= most * static_cast<double>(counts.size());
+// The repetitions among a device's launches that the host began then; nothing if there are not two.
+std::optional<Period> period_of(const Trace& trace, const Classes& classes,
+                                const NameClasses& names, const HostSteps& host,
+                                const DeviceSteps& device) {
+  const LaunchSequence sequence(trace, classes, names, device.ops);
+  std::vector<std::size_t> cuts;
+  std::size_t at = 0;
+  const auto cut_at = [&](Ns begun) {
+    while (at < sequence.size() && sequence.begun(at) < begun) ++at;
+    if (cuts.empty() || at > cuts.back()) cuts.push_back(at);
+  };
+  for (const HostSteps::Begin& b : host.begins) cut_at(b.at);
+  cut_at(host.end);
+  if (cuts.size() < 3) return std::nullopt;
+  return period_at(sequence, std::move(cuts));
 }
 
-// Marks are evidence and no proof. They do not mark the unit if most of the device's work, and of
-// the recording's time, lies outside of their steps; and two steps are a unit only if they are
-// alike.
-bool mark_the_unit(const Trace& trace, const DeviceSteps& device) {
-  const auto count = static_cast<double>(device.steps.size());
-  const double least = 0.5 * count / (count + 1);  // one more may lie in parts at both ends
+// Whether the steps are alike, so that their mean says what the device does.
+bool are_alike(const Trace& trace, const Classes& classes, const NameClasses& names,
+               const HostSteps& host, const DeviceSteps& device) {
+  const std::optional<Period> period = period_of(trace, classes, names, host, device);
+  return period && period->is_nearly_whole();
+}
+
+// Whether the steps take half of the device's work or of the recording's time.
+bool hold_half(const Trace& trace, const DeviceSteps& device) {
+  const double least = least_of_loop(device.steps.size());
   const Ns all = trace.ops.end[device.ops.back()] - trace.ops.start[device.ops.front()],
            in_steps = device.steps.back().span.end - device.steps.front().span.start;
-  if (static_cast<double>(in_steps) < least * static_cast<double>(all) &&
-      busy_fraction(trace, device) < least)
-    return false;
-  return device.steps.size() != 2 || are_alike(trace, device);
+  return static_cast<double>(in_steps) >= least * static_cast<double>(all) ||
+         busy_fraction(trace, device) >= least;
 }
 
 // The names of steps from ranges, and of the repetitions within a typical one.
@@ -182,7 +184,10 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
                                          DeviceSteps& device) {
   std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
   take_ranges(trace, classes, names, program, device, host);
-  if (!device.steps.empty() && mark_the_unit(trace, device)) return host;
+  // Marks are evidence and no proof: two steps are a unit only if they are alike.
+  if (!device.steps.empty() && hold_half(trace, device) &&
+      (device.steps.size() != 2 || are_alike(trace, classes, names, *host, device)))
+    return host;
   device.steps.clear();
   host = steps_from_launches(trace, classes, names, program, device);
   if (host) take_launches(trace, device, *host);
@@ -192,29 +197,52 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
               const ProgramKind& program, const HostSteps& host, DeviceSteps& device) {
   take_ranges(trace, classes, names, program, device, host);
-  if (!device.steps.empty() && !(are_alike(trace, device) && mark_the_unit(trace, device)))
+  if (!device.steps.empty() &&
+      !(hold_half(trace, device) && are_alike(trace, classes, names, host, device)))
     device.steps.clear();
 }
 
-void cut_in_loop(const Trace& trace, const HostSteps& loop, bool of_it, DeviceSteps& device) {
+void cut_in_loop(const Trace& trace, const Classes& classes, const NameClasses& names,
+                 const HostSteps& loop, bool of_it, DeviceSteps& device) {
   take_launches(trace, device, loop);
-  if (!of_it && !device.steps.empty() && !are_alike(trace, device)) device.steps.clear();
+  if (!of_it && !device.steps.empty() && !are_alike(trace, classes, names, loop, device))
+    device.steps.clear();
 }
 
-void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
-               const ProgramKind& program, const std::string& unit, DeviceSteps& device,
-               std::vector<std::string>& known) {
-  find_repetition(trace, classes, names, program, device);
-  if (!device.steps.empty()) {
-    if (is_called(device.levels.front().name, unit)) return;
-    known.push_back(device.levels.front().name);
-  }
+bool leave_little_out(const Trace& trace, const Classes& classes, const NameClasses& names,
+                      const HostSteps& host, const DeviceSteps& device) {
+  const std::optional<Period> period = period_of(trace, classes, names, host, device);
+  return period && period->leaves_little_out();
+}
+
+std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
+                                   const NameClasses& names, const ProgramKind& program,
+                                   const std::string& unit, DeviceSteps& device) {
+  std::optional<HostSteps> host = ranges_called(trace, classes, device.process, device.ops, unit);
   device.steps.clear();
-  take_ranges(trace, classes, names, program, device,
-              ranges_called(trace, classes, device.process, device.ops, unit));
-  if (!device.steps.empty()) return;
-  if (auto host = launches_called(trace, classes, names, program, device, unit, known))
-    take_launches(trace, device, *host);
+  take_ranges(trace, classes, names, program, device, host);
+  if (!device.steps.empty()) return host;
+  for (HostSteps& level : levels_from_launches(trace, classes, names, program, device)) {
+    if (!is_called(level.levels.front().name, unit)) continue;
+    take_launches(trace, device, level);
+    if (!device.steps.empty()) return std::move(level);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> units_on(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  DeviceSteps device) {
+  std::vector<std::string> units;
+  device.steps.clear();
+  if (find_repetition(trace, classes, names, program, device))
+    units.push_back(device.levels.front().name);
+  for (const HostSteps& level : levels_from_launches(trace, classes, names, program, device)) {
+    take_launches(trace, device, level);
+    // What repeats within a graph has no launches of its own.
+    if (!device.steps.empty()) units.push_back(level.levels.front().name);
+  }
+  return units;
 }
 
 }  // namespace gh

@@ -25,12 +25,22 @@ void cut_like(const Trace& trace, const Classes& classes, const NameClasses& nam
 /// Cuts a device's time where the host began the repetitions of another loop (other_loops.hpp),
 /// which `of_it` says were found on this device. On others, leaves no steps unless the device does
 /// about the same in most of them.
-void cut_in_loop(const Trace& trace, const HostSteps& loop, bool of_it, DeviceSteps& device);
+void cut_in_loop(const Trace& trace, const Classes& classes, const NameClasses& names,
+                 const HostSteps& loop, bool of_it, DeviceSteps& device);
 
-/// As find_repetition, for the level of that name. If there is none, leaves no steps and adds the
-/// names of the levels that exist to `known`.
-void find_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
-               const ProgramKind& program, const std::string& unit, DeviceSteps& device,
-               std::vector<std::string>& known);
+/// Whether the steps of a host leave little of what a device does in them out: each does about the
+/// same, but for what comes once in a while.
+bool leave_little_out(const Trace& trace, const Classes& classes, const NameClasses& names,
+                      const HostSteps& host, const DeviceSteps& device);
+
+/// As find_repetition, for the level of that name beside the one that it finds.
+std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
+                                   const NameClasses& names, const ProgramKind& program,
+                                   const std::string& unit, DeviceSteps& device);
+
+/// What repeats on a device, by name: what find_repetition finds first. Names may come twice.
+std::vector<std::string> units_on(const Trace& trace, const Classes& classes,
+                                  const NameClasses& names, const ProgramKind& program,
+                                  DeviceSteps device);
 
 }  // namespace gh

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "analysis/job_steps.hpp"
 #include "analysis/launch_times.hpp"
 #include "analysis/other_loops.hpp"
+#include "analysis/periods.hpp"
 #include "analysis/repetition.hpp"
 #include "base/deadline.hpp"
 #include "base/unit_words.hpp"
@@ -80,8 +81,8 @@ void keep_device(const Trace& trace, std::vector<DeviceSteps>& devices, int ordi
 }
 
 [[noreturn]] void throw_no_such_unit(const std::string& unit, std::vector<std::string> known) {
+  std::erase(known, window_unit);
   std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
   throw Error(
       fmt::format("--unit '{}': nothing with that name repeats{}", unit,
                   known.empty() ? "" : fmt::format("; these repeat: {}", fmt::join(known, ", "))));
@@ -111,70 +112,16 @@ void leave_out_startup(DeviceSteps& device) {
   device.left_out = static_cast<std::int64_t>(n);
 }
 
-// Repetitions that take longer and longer, by far, measure one size after another: their mean says
-// nothing, and the largest is judged. Steps that wait longer for once do not grow all along.
+// Of sizes that are measured one after another, the largest is judged.
 void keep_largest_of_sweep(DeviceSteps& device) {
-  constexpr std::size_t least_sizes = 4;
-  constexpr double noise = 0.1;        // sizes differ by more
-  constexpr double least_times = 2.5;  // the largest, of the median: a linear growth reaches 2
   const std::vector<Ns> lengths = device.lengths();
-  std::size_t grown = 0, shrunk = 0;
-  double longest = static_cast<double>(lengths.front());
-  for (const Ns ns : lengths) {
-    const auto length = static_cast<double>(ns);
-    grown += length > (1 + noise) * longest;
-    shrunk += length < (1 - noise) * longest;
-    longest = std::max(longest, length);
-  }
-  // Kernels are loaded for one size or another.
-  if (5 * shrunk > lengths.size() || grown < least_sizes ||
-      longest < least_times * static_cast<double>(median(lengths)))
-    return;
+  if (!are_sizes(lengths)) return;
   device.described += fmt::format(", which grow: the largest of {}", lengths.size());
   const auto largest = std::max_element(
       device.steps.begin(), device.steps.end(),
       [](const Step& x, const Step& y) { return x.span.length() < y.span.length(); });
   device.steps = {*largest};
-}
-
-// Devices of one job that do the same repeat the same unit: where one shows none, the others'
-// steps cut its time too, those of its own process first.
-void take_steps_of_others(const Trace& trace, const Classes& classes, const NameClasses& names,
-                          const ProgramKind& program,
-                          const std::vector<std::optional<HostSteps>>& found,
-                          std::vector<DeviceSteps>& devices) {
-  constexpr std::size_t most_tried = 8;  // others that do not fit: more of the job will not either
-  std::vector<Ns> worked;
-  for (const DeviceSteps& device : devices) worked.push_back(device.worked_ns(trace));
-  for (DeviceSteps& device : devices) {
-    std::size_t tried = 0;
-    for (const bool same_process : {true, false})
-      for (std::size_t d = 0; d < devices.size() && device.steps.empty(); ++d) {
-        if (!found[d] || (devices[d].process == device.process) != same_process) continue;
-        if (!same_process && !trace.clocks_aligned) continue;
-        if (device.hardly_worked(trace, worked[d]) || ++tried > most_tried) continue;
-        check_time();
-        cut_like(trace, classes, names, program, *found[d], device);
-      }
-  }
-}
-
-// Devices of one job run their steps together: what is start-up on one is judged on none, since the
-// others waited for it. A quarter of those that are left at most.
-void begin_together(const Trace& trace, std::vector<DeviceSteps>& devices) {
-  if (!trace.clocks_aligned) return;
-  const auto middle = [](const Step& s) { return s.span.start + s.span.length() / 2; };
-  Ns begin = std::numeric_limits<Ns>::min();
-  for (const DeviceSteps& d : devices)
-    if (d.left_out > 0) begin = std::max(begin, d.steps.front().span.start);
-  for (DeviceSteps& d : devices) {
-    const auto first = std::find_if(d.steps.begin(), d.steps.end(),
-                                    [&](const Step& s) { return middle(s) >= begin; });
-    const auto n = static_cast<std::size_t>(first - d.steps.begin());
-    if (d.source == StepSource::none || 4 * n > d.steps.size()) continue;
-    d.steps.erase(d.steps.begin(), first);
-    d.left_out += static_cast<std::int64_t>(n);
-  }
+  device.is_largest_of_sweep = true;
 }
 
 // The steps whose mean is judged.
@@ -187,21 +134,19 @@ void keep_typical(DeviceSteps& device) {
 // that are judged if nobody chooses.
 std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
-                                         const Selection& selection,
-                                         std::vector<std::string>& known) {
+                                         const Selection& selection) {
   Selection nothing_chosen;
   nothing_chosen.device = selection.device;
   nothing_chosen.rank = selection.rank;
   std::vector<DeviceSteps> devices = find_steps(trace, classes, names, program, nothing_chosen);
   for (const OtherLoop& loop : other_loops(trace, classes, names, program, devices)) {
-    known.push_back(loop.name);
     if (!is_called(loop.name, selection.unit)) continue;
     for (std::size_t d = 0; d < devices.size(); ++d) {
       DeviceSteps in_loop;
       in_loop.device = devices[d].device;
       in_loop.process = devices[d].process;
       in_loop.ops = std::move(devices[d].ops);
-      cut_in_loop(trace, loop.host, d == loop.device, in_loop);
+      cut_in_loop(trace, classes, names, loop.host, d == loop.device, in_loop);
       devices[d] = std::move(in_loop);
     }
     std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
@@ -210,17 +155,29 @@ std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& clas
   return {};
 }
 
-// Keeps the devices on which the level of that name repeats; its repetitions become the steps.
+bool has_no_steps(const DeviceSteps& device) { return device.steps.empty(); }
+
+// The repetitions of the level of that name become the steps, on the devices that have it. The name
+// of what is judged anyway changes nothing.
 void select_unit(const Trace& trace, const Classes& classes, const NameClasses& names,
                  const ProgramKind& program, const Selection& selection,
-                 std::vector<DeviceSteps>& devices) {
+                 std::vector<std::optional<HostSteps>>& found, std::vector<DeviceSteps>& devices) {
   const std::string& unit = selection.unit;
-  std::vector<std::string> known;
-  for (DeviceSteps& device : devices)
-    find_unit(trace, classes, names, program, unit, device, known);
-  std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
-  if (devices.empty()) devices = devices_in_loop(trace, classes, names, program, selection, known);
-  if (devices.empty()) throw_no_such_unit(unit, std::move(known));
+  const auto is_it = [&](const DeviceSteps& d) {
+    return !d.steps.empty() && is_called(d.levels.front().name, unit);
+  };
+  const auto judged = std::find_if_not(devices.begin(), devices.end(), has_no_steps);
+  if (judged == devices.end() || !is_it(*judged)) {
+    for (std::size_t d = 0; d < devices.size(); ++d)
+      if (!is_it(devices[d]))
+        found[d] = find_unit(trace, classes, names, program, unit, devices[d]);
+    take_steps_of_others(trace, classes, names, program, found, devices);
+  }
+  if (!std::all_of(devices.begin(), devices.end(), has_no_steps)) return;
+  std::vector<DeviceSteps> in_loop = devices_in_loop(trace, classes, names, program, selection);
+  if (in_loop.empty()) throw_no_such_unit(unit, units_of(trace, classes, names, program, devices));
+  devices = std::move(in_loop);
+  found.assign(devices.size(), std::nullopt);
 }
 
 // From the first launch, or from the first operation if its launch was not recorded, to the last
@@ -319,6 +276,13 @@ std::vector<Ns> DeviceSteps::lengths() const {
   return lengths;
 }
 
+bool DeviceSteps::repeats_like(const DeviceSteps& other) const {
+  const auto within = [](const std::vector<UnitLevel>& all) {
+    return all.begin() + (all.empty() ? 0 : 1);
+  };
+  return std::equal(within(levels), levels.end(), within(other.levels), other.levels.end());
+}
+
 Ns DeviceSteps::worked_ns(const Trace& trace) const {
   Ns ns = 0;
   for (const Row op : ops) ns += trace.span_of(op).length();
@@ -342,15 +306,18 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
   }
   if (selection.unit == window_unit && selection.steps)
     throw Error("--unit window and --steps exclude each other: a window has no steps");
-  if (selection.unit.empty()) {
+  if (selection.unit != window_unit) {
     std::vector<std::optional<HostSteps>> found;
     for (DeviceSteps& device : devices) {
       check_time();
       found.push_back(find_repetition(trace, classes, names, program, device));
     }
+    agree_on_unit(trace, classes, names, program, found, devices);
     take_steps_of_others(trace, classes, names, program, found, devices);
-  } else if (selection.unit != window_unit) {
-    select_unit(trace, classes, names, program, selection, devices);
+    if (!selection.unit.empty())
+      select_unit(trace, classes, names, program, selection, found, devices);
+    take_one_tree(trace, found, devices);
+    if (!selection.unit.empty()) std::erase_if(devices, has_no_steps);
   }
   for (DeviceSteps& device : devices) {
     if (!device.steps.empty() && selection.steps)
@@ -367,7 +334,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     if (selection.unit == window_unit) device.described = "the whole window, as --unit says";
     device.selected = selection.steps.has_value();
   }
-  if (!selection.steps) begin_together(trace, devices);
+  if (!selection.steps) judge_together(trace, devices);
   for (DeviceSteps& device : devices)
     if (!device.selected)
       device.before_ns =
@@ -377,19 +344,13 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
 
 std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
                                   const NameClasses& names, const ProgramKind& program,
-                                  const DeviceSteps& device) {
-  DeviceSteps search;
-  search.device = device.device;
-  search.process = device.process;
-  search.ops = device.ops;
-  std::vector<std::string> units, all, ignored;
-  find_unit(trace, classes, names, program, "?", search, all);  // no unit is called that
-  for (std::string& name : all) {
-    if (std::find(units.begin(), units.end(), name) != units.end()) continue;
-    // What repeats within a graph has no launches of its own.
-    search.steps.clear();
-    find_unit(trace, classes, names, program, name, search, ignored);
-    if (!search.steps.empty()) units.push_back(std::move(name));
+                                  const std::vector<DeviceSteps>& devices) {
+  std::vector<std::string> units;
+  for (const DeviceSteps& device : devices) {
+    check_time();
+    for (std::string& unit : units_on(trace, classes, names, program, device))
+      if (std::find(units.begin(), units.end(), unit) == units.end())
+        units.push_back(std::move(unit));
   }
   for (OtherLoop& loop :
        other_loops(trace, classes, names, program, find_steps(trace, classes, names, program, {})))

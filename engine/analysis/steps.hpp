@@ -41,6 +41,7 @@ struct UnitLevel {
   std::string name;  ///< singular: "training step", "micro-batch", "layer", "token"
   std::int64_t count =
       0;  ///< on the device; for a level within the steps, in one of the level around it
+  bool operator==(const UnitLevel&) const = default;
 };
 
 enum class StepSource { ranges, kernels, selected_range, none };
@@ -64,6 +65,8 @@ struct DeviceSteps {
   std::int64_t left_out = 0;
   /// Whether the user chose these steps of more, or these ranges.
   bool selected = false;
+  /// Whether they measure one size after another, and the largest is the only one left.
+  bool is_largest_of_sweep = false;
   /// Steps left out because the profiler lost work in them, or right before, so that where they
   /// begin is unknown.
   std::int64_t lost = 0;
@@ -75,6 +78,8 @@ struct DeviceSteps {
 
   std::vector<Ns> lengths() const;         ///< of the steps
   Ns worked_ns(const Trace& trace) const;  ///< by all operations, one after the other
+  /// Whether the same levels repeat within a step, as often.
+  bool repeats_like(const DeviceSteps& other) const;
   /// Whether it worked less than a hundredth of the time that another device did: a default
   /// context, a display, a framework that touches every GPU.
   bool hardly_worked(const Trace& trace, Ns other_worked_ns) const {
@@ -98,10 +103,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
                                     const NameClasses& names, const ProgramKind& program,
                                     const Selection& selection);
 
-/// The names that Selection::unit may have for a device: what repeats on it, the unit first, other
-/// loops of the program, and the window.
+/// The names that Selection::unit may have: what repeats on these devices, those of the first one
+/// first, other loops of the program, and the window.
 std::vector<std::string> units_of(const Trace& trace, const Classes& classes,
                                   const NameClasses& names, const ProgramKind& program,
-                                  const DeviceSteps& device);
+                                  const std::vector<DeviceSteps>& devices);
 
 }  // namespace gh

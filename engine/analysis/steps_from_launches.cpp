@@ -15,15 +15,14 @@
 #include "analysis/launch_sequence.hpp"
 #include "analysis/periods.hpp"
 #include "analysis/unit_names.hpp"
-#include "base/unit_words.hpp"
 
 namespace gh {
 namespace {
 
-// One entry that recurs at any distance proves little.
+// One entry that recurs at any distance proves little; many that take turns prove a loop, however
+// long its passes are.
 bool is_weak(const Period& p) {
-  return p.regular_fraction < 0.25 || (p.kinds < 2 && p.regular_fraction < 0.75) ||
-         (p.kinds < 8 && p.regular_fraction < 0.4);
+  return (p.kinds < 2 && p.regular_fraction < 0.75) || (p.kinds < 8 && p.regular_fraction < 0.4);
 }
 
 // Start-up has loops too: keep the loop in which the device works most.
@@ -36,6 +35,7 @@ void drop_smaller(std::vector<Period>& levels) {
 struct FoundUnit {
   Period period;
   std::size_t micro_batches = 0;  // that feed one update, where these were found and the unit not
+  const Period* micro_batch = nullptr;  // the level of these
 };
 
 class UnitSearch {
@@ -61,7 +61,11 @@ class UnitSearch {
   std::optional<FoundUnit> unit(const std::vector<Period>& levels) const {
     const Period* chosen = levels.empty() ? nullptr : &levels[chosen_of(levels)];
     if (chosen && !(chosen->is_nearly_whole() && holds_half(*chosen))) chosen = nullptr;
-    if (chosen) return closed_by_updates(*chosen).value_or(FoundUnit{*chosen});
+    if (chosen) {
+      if (std::optional<Period> sizes = cut_by_size(seq_, *chosen))
+        return FoundUnit{std::move(*sizes)};
+      return closed_by_updates(*chosen).value_or(FoundUnit{*chosen});
+    }
     if (std::optional<Period> twice = find_twice(seq_)) return FoundUnit{std::move(*twice)};
     return std::nullopt;
   }
@@ -75,16 +79,14 @@ class UnitSearch {
     return unit;
   }
 
-  // Whether the loop takes half of the device's work or of the recording's time. One more
-  // repetition may lie in parts at both ends.
+  // Whether the loop takes half of the device's work or of the recording's time.
   bool holds_half(const Period& p) const {
     double busy_ns = 0;
     for (std::size_t i = 0; i < seq_.size(); ++i) busy_ns += static_cast<double>(seq_.busy_ns(i));
     const auto ns = [&](std::size_t from, std::size_t to) {
       return static_cast<double>(seq_.begun(std::min(to, seq_.size() - 1)) - seq_.begun(from));
     };
-    const auto count = static_cast<double>(p.count());
-    const double least = 0.5 * count / (count + 1);
+    const double least = least_of_loop(p.count());
     return p.busy_ns >= least * busy_ns ||
            ns(p.cuts.front(), p.cuts.back()) >= least * ns(0, seq_.size());
   }
@@ -107,14 +109,14 @@ class UnitSearch {
     if (ends.front() + 1 >= each) cuts.push_back(p.begin_of(ends.front() + 1 - each));
     for (const std::size_t k : ends) cuts.push_back(end_of(k));
     if (cuts.size() < 3) return std::nullopt;
-    return FoundUnit{period_at(seq_, std::move(cuts)), each};
+    return FoundUnit{period_at(seq_, std::move(cuts)), each, &p};
   }
 
   // Whether an inner level leaves work out that the outer one holds: most of what the inner one
   // leaves out recurs in the outer one.
   static bool leaves_work_out(const Period& inner, const Period& outer) {
-    if (inner.is_whole() || inner.has_rare_events()) return false;
-    return outer.is_whole() || outer.has_rare_events() ||
+    if (inner.leaves_little_out()) return false;
+    return outer.leaves_little_out() ||
            2 * (1 - outer.recurring_busy_fraction) < 1 - inner.recurring_busy_fraction;
   }
 
@@ -138,7 +140,9 @@ class UnitSearch {
     // Layers take in nothing of their own, although the program is not known to run a model.
     if (within.is_inside() && within.product && around.input) return false;
     if (inner.is_whole()) return true;
-    if (within.optimizer && within.product && inner.regular_fraction >= 0.75) return true;
+    if (within.optimizer && within.product &&
+        (inner.regular_fraction >= 0.75 || inner.leaves_little_out()))
+      return true;
     const double added = static_cast<double>(outer.length()) -
                          std::round(each) * static_cast<double>(inner.length());
     const double added_ns = outer.typical_ns - std::round(each) * inner.typical_ns;
@@ -223,7 +227,7 @@ class UnitChoice {
       steps.levels.insert(steps.levels.begin(),
                           {"micro-batch", static_cast<std::int64_t>(micro_batches)});
     } else {
-      steps.levels = names_.levels_within(from, to);
+      steps.levels = names_.levels_within(unit);
     }
     steps.levels.insert(steps.levels.begin(),
                         {names_.name_of(from, to, ""),
@@ -231,21 +235,20 @@ class UnitChoice {
     return steps;
   }
 
-  // The steps of the level that is called `unit`: one found throughout the recording, or one inside
-  // of those. If there is none, adds the names of the levels that exist to `names`.
-  std::optional<HostSteps> called(const std::string& unit, const std::vector<Period>& levels,
-                                  std::vector<std::string>& names) const {
+  // The steps of each level that has a name, and of those inside of one. `micro_batch`: the level
+  // that updates close.
+  std::vector<HostSteps> all(const std::vector<Period>& levels, const Period* micro_batch) const {
+    std::vector<HostSteps> found;
     for (const Period& level : levels) {
-      const std::string name = name_of(level, &level != &levels.front());
+      std::string name =
+          &level == micro_batch ? "micro-batch" : name_of(level, &level != &levels.front());
       if (name.empty()) continue;
-      HostSteps found = steps(level);
-      found.levels.front().name = name;
-      if (is_called(name, unit)) return found;
-      names.push_back(name);
+      found.push_back(steps(level));
+      found.back().levels.front().name = std::move(name);
     }
     for (const Period& level : levels)
-      if (auto found = inside(level, unit, names)) return found;
-    return std::nullopt;
+      if (std::optional<HostSteps> inner = inside(level)) found.push_back(std::move(*inner));
+    return found;
   }
 
  private:
@@ -261,15 +264,12 @@ class UnitChoice {
 
   // The inner repetition has to fill most of the level around it: layers do so in a token, but not
   // in a training step, where they run forward and backward.
-  std::optional<HostSteps> inside(const Period& level, const std::string& unit,
-                                  std::vector<std::string>& names) const {
+  std::optional<HostSteps> inside(const Period& level) const {
     constexpr double least_share = 0.75;
     const std::size_t from = level.begin_of(level.typical), to = level.end_of(level.typical);
     const auto inner = repeat_within(seq_, from, to);
     const std::vector<UnitLevel> levels = names_.levels_within(from, to);
     if (!inner || levels.empty() || inner->share < least_share) return std::nullopt;
-    names.push_back(levels.front().name);
-    if (!is_called(levels.front().name, unit)) return std::nullopt;
     const auto beginning = once_in_each(*inner);
     if (!beginning) return std::nullopt;
     Period period;
@@ -311,14 +311,15 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
   return UnitChoice(unit_names, sequence).steps(unit->period, unit->micro_batches);
 }
 
-std::optional<HostSteps> launches_called(const Trace& trace, const Classes& classes,
-                                         const NameClasses& names, const ProgramKind& program,
-                                         const DeviceSteps& device, const std::string& unit,
-                                         std::vector<std::string>& known) {
+std::vector<HostSteps> levels_from_launches(const Trace& trace, const Classes& classes,
+                                            const NameClasses& names, const ProgramKind& program,
+                                            const DeviceSteps& device) {
   const LaunchSequence sequence(trace, classes, names, device.ops);
   const UnitNames unit_names(trace, classes, names, program, sequence);
   const UnitSearch search(trace, unit_names, sequence, device.process);
-  return UnitChoice(unit_names, sequence).called(unit, search.levels(), known);
+  const std::vector<Period> levels = search.levels();
+  const std::optional<FoundUnit> unit = search.unit(levels);
+  return UnitChoice(unit_names, sequence).all(levels, unit ? unit->micro_batch : nullptr);
 }
 
 }  // namespace gh

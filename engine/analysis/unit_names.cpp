@@ -55,7 +55,7 @@ std::string UnitNames::name_of(std::size_t from, std::size_t to, const std::stri
   const UnitContent c = content(from, to);
   const bool trains = program_.is("training");
   if (c.optimizer || (trains && !has_optimizer_ && c.product)) return "training step";
-  if (trains && c.product && c.loss_or_embedding) return "micro-batch";
+  if (trains && c.is_pass()) return "micro-batch";
   const std::vector<UnitLevel> inside = levels_within(from, to);
   const auto holds = [&](const char* level) {
     return !inside.empty() && inside.front().name == level;
@@ -79,7 +79,7 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
                                    double share) const {
   constexpr double most = 0.75;
   if (!inner.product) return "";
-  if ((inner.loss_or_embedding || inner.input) && !inner.optimizer) {  // a whole pass of the model
+  if (inner.is_pass()) {
     if (unit.optimizer) return "micro-batch";
     return are_tokens() && share >= most ? "token" : "";
   }
@@ -87,6 +87,14 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
   // Backward takes twice as long as forward; without it layers take nearly all of the time.
   const bool trains = unit.optimizer || program_.is("training");
   return trains || share >= 0.6 ? "layer" : "";
+}
+
+std::vector<UnitLevel> UnitNames::levels_within(const Period& period) const {
+  const std::vector<std::size_t> places = completed(seq_, period);
+  if (places.size() == period.length())
+    return levels_within(period.begin_of(period.typical), period.end_of(period.typical));
+  const LaunchSequence whole = seq_.at(places);
+  return UnitNames(trace_, classes_, names_, program_, whole).levels_within(0, whole.size());
 }
 
 std::vector<UnitLevel> UnitNames::levels_within(std::size_t from, std::size_t to) const {

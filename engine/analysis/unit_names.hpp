@@ -8,6 +8,7 @@
 
 #include "analysis/classes.hpp"
 #include "analysis/launch_sequence.hpp"
+#include "analysis/periods.hpp"
 #include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
 
@@ -22,6 +23,8 @@ struct UnitContent {
 
   /// Whether it lacks everything that a model's step has and its layers do not.
   bool is_inside() const { return !optimizer && !loss_or_embedding && !meets_host; }
+  /// Whether it is a whole pass of a model, which updates nothing: from its input or to its loss.
+  bool is_pass() const { return product && (loss_or_embedding || input) && !optimizer; }
 };
 
 class UnitNames {
@@ -35,6 +38,8 @@ class UnitNames {
   std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;
   /// What repeats between two places, outermost first, as far as it can be named.
   std::vector<UnitLevel> levels_within(std::size_t from, std::size_t to) const;
+  /// The same for the typical repetition, whatever the profiler lost of it.
+  std::vector<UnitLevel> levels_within(const Period& period) const;
   /// Whether launches in turn may be layers of a model.
   bool may_be_layers() const { return program_.runs_models() && !program_.has_device_loops(); }
   bool trains() const { return program_.is("training"); }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/text.hpp"
+#include "base/unit_words.hpp"
 #include "cli/output.hpp"
 #include "read/job_files.hpp"
 
@@ -64,6 +65,10 @@ CaptureReader::CaptureReader(const Settings& settings, const std::vector<Rule>& 
 std::vector<Capture> CaptureReader::read(const std::vector<std::string>& paths, Wanted wanted) {
   if (std::find(paths.begin(), paths.end(), "") != paths.end())
     throw Error("an empty name is no report");
+  if (wanted == Wanted::reports && request_.selection.unit == window_unit)
+    throw Error(
+        "--unit window: steps are compared, and a window has none; leave it out, or choose another "
+        "unit that check -v lists");
   refuse_repeated(paths);
   std::vector<Capture> captures;
   std::vector<std::string> reports;

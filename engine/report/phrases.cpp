@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "analysis/flops.hpp"
+#include "analysis/job_steps.hpp"
 #include "analysis/metrics.hpp"
 #include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
@@ -114,6 +115,30 @@ std::string recording_text(const Analysis& a) {
                      program.empty() ? "" : ": ", program);
 }
 
+namespace {
+
+// Which steps are not judged because they are not whole: ranges mark where one ends, not
+// where the first begins, and a recording cuts the last one off.
+std::string ends_text(const Analysis& a, const DeviceSteps& d) {
+  const auto steps = static_cast<std::int64_t>(d.steps.size());
+  if (d.selected || d.levels.empty() || d.is_largest_of_sweep) return "";
+  const std::int64_t all = d.levels.front().count, out = all - steps - d.left_out - d.lost;
+  if (out <= 0) return "";
+  return fmt::format("; {} of {} {} not whole{}", out, all, out == 1 ? "is" : "are",
+                     a.devices.size() > 1 ? " on each GPU" : "");
+}
+
+// Why a device has not the levels of the first one.
+std::string unlike_text(const Analysis& a, const DeviceSteps& d) {
+  const DeviceSteps& first = a.devices.front();
+  if (d.repeats_like(first) && d.source == first.source) return "";
+  const double common = common_fraction(a.trace, first, d);
+  return fmt::format("; unlike device {}, with which it has {} of its operations in common",
+                     a.trace.devices[first.device].ordinal, percent(common));
+}
+
+}  // namespace
+
 std::string device_text(const Analysis& a, const DeviceSteps& d) {
   const std::vector<Ns> lengths = d.lengths();
   std::string text = device_label(a.trace, d.device) + ", ";
@@ -127,7 +152,7 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   if (d.lost > 0)
     text += fmt::format("; {} of {} {} left out: the profiler lost their kernels", d.lost,
                         d.levels.front().count, a.words().many);
-  return text;
+  return text + ends_text(a, d) + unlike_text(a, d);
 }
 
 std::vector<SegmentLine> segment_lines(const Analysis& a) {
@@ -236,11 +261,11 @@ std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
 }
 
 std::string units_text(const Analysis& a) {
-  const auto device = std::find_if(a.devices.begin(), a.devices.end(), [](const DeviceSteps& d) {
+  const auto repeats = [](const DeviceSteps& d) {
     return d.source == StepSource::ranges || d.source == StepSource::kernels;
-  });
-  if (device == a.devices.end() || a.remade) return "";
-  std::vector<std::string> units = units_of(a.trace, a.classes, a.names, a.program, *device);
+  };
+  if (a.remade || std::none_of(a.devices.begin(), a.devices.end(), repeats)) return "";
+  std::vector<std::string> units = units_of(a.trace, a.classes, a.names, a.program, a.devices);
   if (std::find(units.begin(), units.end(), a.unit()) == units.end())
     units.insert(units.begin(), a.unit());
   return fmt::format("--unit chooses among: {}.", fmt::join(units, ", "));

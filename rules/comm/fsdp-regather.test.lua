@@ -64,7 +64,7 @@ return {
       {
         severity = "note",
         subject = "second gathers of weights",
-        message = "4 gathers a step fetch weights that were gathered before and freed: 1.56 ms \z
+        message = "4 gathers a step fetch weights that were gathered before and freed: 1.60 ms \z
           of*is unknown: memory was not recorded.",
       },
     },

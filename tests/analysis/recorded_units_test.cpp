@@ -32,6 +32,7 @@ TEST_CASE("recorded units: an update closes the unit of its micro-batches, on bo
   const Analysis a = recorded_unit("accumulation");
   REQUIRE(a.devices.size() == 2);
   CHECK(repeated_in(a) == "6 training steps of 4 micro-batches of 4 layers");
+  CHECK(a.repeats() == "5 training steps of 4 micro-batches, 4 layers each on 2 devices");
   CHECK(a.devices[0].steps.size() == a.devices[1].steps.size());
 }
 
@@ -57,6 +58,9 @@ TEST_CASE("recorded units: steps of one rank that are start-up are judged on non
   const Analysis a = recorded_unit("fsdp-layers-marked");
   REQUIRE(a.devices.size() == 2);
   for (const Ns length : a.step_lengths()) CHECK(length < 70'000'000);
+  // The recording ends within a step of rank 1.
+  CHECK(a.devices[0].steps.size() == 5);
+  CHECK(a.devices[1].steps.size() == 5);
 }
 
 TEST_CASE("recorded units: a token of a server is the unit, whatever its requests are") {
@@ -70,6 +74,13 @@ TEST_CASE("recorded units: of a sweep of sizes one is judged") {
   const Analysis a = recorded_unit("size-sweep");
   CHECK(a.devices[0].steps.size() == 1);
   CHECK(contains(a.devices[0].described, "which grow: the largest of"));
+  // The last one, from its uploads of 1 GiB each to the copy of its sum.
+  std::int64_t uploaded = 0;
+  a.each_op_in_steps(0, [&](Row op) {
+    if (a.trace.ops.copy[op] == CopyKind::h2d) uploaded += a.trace.ops.bytes[op];
+  });
+  CHECK(uploaded == std::int64_t{2} << 30);
+  CHECK(a.trace.ops.end[a.devices[0].ops.back()] == a.devices[0].steps.front().span.end);
 }
 
 TEST_CASE("recorded units: a second loop is named beside the first") {

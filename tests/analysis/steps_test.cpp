@@ -1,5 +1,9 @@
 // Steps: where they are cut, from ranges and from kernels, and what a selection keeps of them.
+#include <fmt/format.h>
+
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/analysis.hpp"
 #include "support/traces.hpp"
@@ -377,22 +381,109 @@ TEST_CASE("steps: steps of every recording are in order and disjoint") {
   }
 }
 
-TEST_CASE("steps: a device without steps of its own takes those of the job") {
-  // Rank 1 does the same, but its launches come in another order each time.
-  const Analysis a(trace_from_text(R"(
-    local ops = {}
-    for step = 0, 5 do
-      for k = 0, 7 do
-        local at = 1000 * step + 100 * k
-        ops[#ops + 1] = { at + 10, at + 90, kernel = 'k' .. k, launched = { at, at + 5 } }
-        ops[#ops + 1] = { at + 10, at + 90, kernel = 'r' .. (k * (step + 3)) % 8 .. step, rank = 1,
-                          launched = { at, at + 5 } }
+// Steps of 1 ms on two ranks: of twelve kernels each, from the first step of a rank to its last.
+// `second`: Lua for what rank 1 runs as the k-th kernel of a step, and when.
+std::string two_ranks(const std::string& first_to_last, const std::string& second = "'k' .. k",
+                      int later_us = 0) {
+  return R"(
+    local from = {)" +
+         first_to_last + R"(}
+    local ops, later = {}, )" +
+         std::to_string(later_us) + R"(
+    for step = 0, 11 do
+      for k = 0, 11 do
+        local at = 1000 * step + 80 * k
+        if step >= from[1] and step <= from[2] then
+          ops[#ops + 1] = { at + 10, at + 70, kernel = 'k' .. k, launched = { at, at + 5 } }
+        end
+        if step >= from[3] and step <= from[4] then
+          ops[#ops + 1] = { at + 10 + later, at + 70 + later, kernel = )" +
+         second + R"(, rank = 1, launched = { at + later, at + 5 + later } }
+        end
       end
     end
-    return { ops = ops })"),
-                   Classes(), {});
+    return { ops = ops })";
+}
+
+// It does the same, but its launches come in another order each time.
+const char* const in_any_order = "'r' .. (k + 1) * (step + 1) % 13";
+
+TEST_CASE("steps: a device without steps of its own takes those of the job") {
+  const auto devices = steps_of(two_ranks("0, 11, 0, 11", in_any_order));
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].steps.size() >= 11);
+  CHECK(devices[1].steps.size() >= 11);
+  CHECK(devices[1].source == StepSource::kernels);
+}
+
+TEST_CASE("steps: --unit with the name of what is judged anyway changes nothing, on any device") {
+  const std::string trace = two_ranks("0, 11, 0, 11", in_any_order);
+  const auto judged = steps_of(trace);
+  Selection selection;
+  selection.unit = judged.front().levels.front().name;
+  const auto asked = steps_of(trace, selection);
+  REQUIRE(asked.size() == 2);
+  for (std::size_t d = 0; d < 2; ++d) {
+    CHECK(asked[d].described == judged[d].described);
+    CHECK(asked[d].levels == judged[d].levels);
+    CHECK(numbers(asked[d]) == numbers(judged[d]));
+    CHECK(asked[d].lengths() == judged[d].lengths());
+  }
+  // The second shows nothing by itself, and lists what the first one does.
+  const Analysis a(trace_from_text(trace), Classes(), {});
+  CHECK(units_of(a.trace, a.classes, a.names, a.program, {a.devices[1], a.devices[0]}) ==
+        std::vector<std::string>{"iteration", "window"});
+}
+
+TEST_CASE("steps: devices that run their steps together are judged on the same ones") {
+  const auto bounds = [](const std::string& trace) {
+    std::vector<std::pair<Ns, Ns>> of_devices;
+    for (const DeviceSteps& d : steps_of(trace))
+      of_devices.emplace_back(d.steps.front().span.end / 1'000'000,
+                              d.steps.back().span.end / 1'000'000);
+    return of_devices;
+  };
+  // Rank 1 has one step less at either end, and each of its steps is 20 us late.
+  const auto cut = bounds(two_ranks("0, 11, 1, 10", "'k' .. k", 20));
+  REQUIRE(cut.size() == 2);
+  CHECK(cut[0] == cut[1]);
+  // More than a quarter of the steps is not dropped.
+  const auto few = bounds(two_ranks("0, 11, 5, 11"));
+  CHECK(few[0].first < few[1].first - 2);
+  // Stages of a pipeline do not run their steps at the same time: nothing is dropped.
+  const auto stages = bounds(two_ranks("0, 11, 0, 11", "'k' .. k", 480));
+  CHECK(stages[0] == bounds(two_ranks("0, 11, 0, 11"))[0]);
+}
+
+TEST_CASE("steps: devices that run the same kernels have one tree of levels") {
+  // Rank 1 does the same, but in another order each time, so that no layers show.
+  const Analysis a = analysed(R"(
+    local step = { 'void at::native::vectorized_gather_kernel<16, long>' }
+    local function layers(grid)
+      for l = 1, 4 do
+        for k = 1, 3 do step[#step + 1] = 'void at::native::elementwise_kernel<' .. grid + k .. '>' end
+        step[#step + 1] = 'sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_' .. grid
+        step[#step + 1] = 'sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_' .. grid
+      end
+    end
+    layers(10)
+    step[#step + 1] = 'void (anonymous namespace)::cunn_SoftMaxForward<nll_loss>'
+    layers(20)
+    step[#step + 1] = 'void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>'
+    local ops = {}
+    for n = 0, 7 do
+      for k = 0, #step - 1 do
+        local at = 2000 * n + 40 * k
+        ops[#ops + 1] = { at + 5, at + 35, kernel = step[k + 1], launched = { at, at + 4 } }
+        ops[#ops + 1] = { at + 5, at + 35, kernel = step[k * (n + 2) % #step + 1], rank = 1,
+                          launched = { at, at + 4 } }
+      end
+    end
+    return { ops = ops })");
   REQUIRE(a.devices.size() == 2);
-  CHECK(a.devices[0].steps.size() >= 5);
-  CHECK(a.devices[1].steps.size() >= 5);
-  CHECK(a.devices[1].source == StepSource::kernels);
+  REQUIRE(a.devices[0].levels.size() == 2);
+  CHECK(a.devices[0].levels[1].name == "layer");
+  CHECK(a.devices[1].levels == a.devices[0].levels);
+  CHECK(a.repeats() ==
+        fmt::format("{} training steps of 4 layers on 2 devices", a.devices[0].steps.size()));
 }

@@ -1,9 +1,14 @@
 // What repeats in a program: at which level, how often, and what it is called.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.hpp"
 #include "analysis/launch_sequence.hpp"
@@ -16,9 +21,16 @@ using namespace support;
 
 namespace {
 
-// Writes a program down as it runs: one thread launches, and one stream executes.
+// Writes a program down as it runs: one thread launches, and one stream executes. Those of several
+// ranks are recorded together.
 class Program {
  public:
+  explicit Program(int rank = 0) : rank_(rank) {}
+  /// Of the launches that follow, the profiler loses about one in `n`, with their calls.
+  void lose_one_in(std::size_t n, std::uint64_t seed) {
+    lose_ = n;
+    random_ = Random(seed);
+  }
   Program& kernel(const std::string& name, int blocks = 128, double us = 40) {
     return operation(fmt::format("kernel = '{}', blocks = {}", name, blocks), us);
   }
@@ -27,7 +39,7 @@ class Program {
   }
   Program& graph(double us = 200) { return operation("graph = true", us); }
   Program& call(const std::string& name, double us = 5) {
-    calls_ += fmt::format("{{ {}, {}, '{}' }},", now_, now_ + us, name);
+    text_ += fmt::format("c({}, {}, '{}')\n", now_, now_ + us, name);
     now_ += us;
     return *this;
   }
@@ -38,7 +50,7 @@ class Program {
   Program& range(const std::string& name, const std::function<void()>& body) {
     const double from = now_;
     body();
-    ranges_ += fmt::format("{{ {}, {}, '{}' }},", from, now_, name);
+    text_ += fmt::format("r({}, {}, '{}')\n", from, now_, name);
     return *this;
   }
   Program& times(int n, const std::function<void(int)>& body) {
@@ -46,15 +58,40 @@ class Program {
     return *this;
   }
 
-  DeviceSteps units(const std::string& unit = "") const {
-    const Trace trace = trace_from_text("return { ops = {" + ops_ + "}, calls = {" + calls_ +
-                                        "}, ranges = {" + ranges_ + "} }");
+  /// Both leave a collective when the last of them has come to it and `us` are over.
+  static void meet(Program& a, Program& b, double us = 60) {
+    const double done = std::max({a.now_ + 2, a.done_, b.now_ + 2, b.done_}) + us;
+    for (Program* p : {&a, &b})
+      p->operation("kernel = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', blocks = 16",
+                   done - std::max(p->now_ + 2, p->done_));
+  }
+
+  static std::vector<DeviceSteps> units_of_ranks(const std::vector<const Program*>& ranks,
+                                                 const std::string& unit = "") {
+    std::string text = R"(
+      local ops, calls, ranges, what, rank = {}, {}, {}, {}, 0
+      local function o(from, to, which, launched)
+        local op = { from, to, launched = { launched, launched + 2 }, rank = rank }
+        for name, value in pairs(what[which]) do op[name] = value end
+        ops[#ops + 1] = op
+      end
+      local function c(from, to, name) calls[#calls + 1] = { from, to, name, rank = rank } end
+      local function r(from, to, name) ranges[#ranges + 1] = { from, to, name, rank = rank } end
+    )";
+    for (const Program* p : ranks)
+      text += fmt::format("rank = {}\nwhat = {{ {} }}\n{}", p->rank_, fmt::join(p->what_, ", "),
+                          p->text_);
+    const Trace trace =
+        trace_from_text(text + "return { ops = ops, calls = calls, ranges = ranges }");
     const Classes classes;
     Selection selection;
     selection.unit = unit;
     const NameClasses names(trace, classes);
-    const auto devices =
-        find_steps(trace, classes, names, program_of(trace, classes, names), selection);
+    return find_steps(trace, classes, names, program_of(trace, classes, names), selection);
+  }
+
+  DeviceSteps units(const std::string& unit = "") const {
+    const std::vector<DeviceSteps> devices = units_of_ranks({this}, unit);
     REQUIRE(devices.size() == 1);
     return devices.front();
   }
@@ -63,14 +100,20 @@ class Program {
   Program& operation(const std::string& what, double us) {
     const double start = std::max(now_ + 2, done_);
     done_ = start + us;
-    ops_ += fmt::format("{{ {}, {}, {}, launched = {{ {}, {} }} }},", start, done_, what, now_,
-                        now_ + 2);
+    const auto which = std::find(what_.begin(), what_.end(), "{" + what + "}") - what_.begin();
+    if (which == std::ssize(what_)) what_.push_back("{" + what + "}");
+    if (lose_ == 0 || random_.below(lose_) != 0)
+      text_ += fmt::format("o({},{},{},{})\n", start, done_, which + 1, now_);
     now_ += 2;
     return *this;
   }
 
+  int rank_;
+  std::size_t lose_ = 0;
+  Random random_{1};
   double now_ = 10, done_ = 0;
-  std::string ops_, calls_, ranges_;
+  std::vector<std::string> what_;  // each operation that differs
+  std::string text_;               // Lua
 };
 
 // "12 iterations of 3 layers".
@@ -198,6 +241,28 @@ TEST_CASE(
                        "--unit 'epoch': nothing with that name repeats; these repeat: micro-batch, "
                        "training step",
                        Error);
+}
+
+TEST_CASE("units: a pass within a training step has one name, inside of the step and by itself") {
+  // Neither an embedding nor a loss tells the passes: their input does, or the update that follows.
+  for (const bool input : {true, false}) {
+    CAPTURE(input);
+    const int steps = input ? 6 : 2, passes = input ? 4 : 8;
+    Program p;
+    p.times(steps, [&](int) {
+      p.times(passes, [&](int) {
+        if (input) p.copy("h2d", 65536);
+        p.kernel("encode", 7);
+        p.times(3, [&](int) { layer(p, 1); });
+        p.kernel("compare", 8).call("cudaStreamSynchronize");
+        p.times(3, [&](int) { layer(p, 2); });
+      });
+      p.times(30, [&](int k) { p.kernel(adam, 40 + k, 100); }).host(300);
+    });
+    CHECK(
+        told(p.units()).starts_with(fmt::format("{} training steps of {} micro-", steps, passes)));
+    CHECK(told(p.units("micro-batch")).starts_with(fmt::format("{} micro-", steps * passes)));
+  }
 }
 
 TEST_CASE("units: evaluation in between does not turn training steps into epochs") {
@@ -410,8 +475,8 @@ TEST_CASE("units: of a sweep of sizes the largest is judged") {
   });
   const DeviceSteps d = p.units();
   CHECK(d.steps.size() == 1);
-  CHECK(contains(d.described, "which grow: the largest of 1"));
-  CHECK(d.steps.front().span.length() > 40'000'000);
+  CHECK(contains(d.described, "which grow: the largest of 11"));
+  CHECK(d.steps.front().span.length() > 80'000'000);
   // A slow first step is no sweep.
   Program warm;
   warm.times(12, [&](int i) {
@@ -489,6 +554,118 @@ TEST_CASE("units: loops nested three deep, of random lengths, are found") {
       if (i % save_every == save_every - 1) p.times(10, [&](int) { p.copy("d2h", 1 << 22, 200); });
     });
     const DeviceSteps d = p.units();
+    REQUIRE(d.source == StepSource::kernels);
+    CHECK(d.levels.front().count == steps);
+  }
+}
+
+// A training loop: its steps, of micro-batches, of layers; how long a step takes, and what is told.
+struct Training {
+  int steps, micro_batches, layers;
+  Program program;
+  void run() {
+    program.times(steps, [&](int) {
+      program.times(micro_batches, [&](int) { pass(program, layers); });
+      program.times(12, [&](int k) { program.kernel(adam, 320 + k); }).host(300);
+    });
+  }
+};
+
+double mean_ms(const DeviceSteps& d) {
+  double ns = 0;
+  for (const Ns length : d.lengths()) ns += static_cast<double>(length);
+  return ns / 1e6 / static_cast<double>(d.steps.size());
+}
+
+TEST_CASE("units: launches that the profiler lost without a trace change neither levels nor unit") {
+  constexpr int programs = 24;
+  int with_all_levels = 0;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Training whole{
+        .steps = 8 + static_cast<int>(random.below(6)),
+        .micro_batches = random.below(2) == 0 ? 1 : 2 + static_cast<int>(random.below(2)),
+        .layers = 3 + static_cast<int>(random.below(3)),
+        .program = Program()};
+    Training lossy = whole;
+    lossy.program.lose_one_in(20, seed);
+    whole.run();
+    lossy.run();
+    const DeviceSteps a = whole.program.units(), b = lossy.program.units();
+    CAPTURE(told(a));
+    CAPTURE(told(b));
+    CHECK(a.levels.front().name == "training step");
+    CHECK(a.levels.front().count == whole.steps);
+    REQUIRE_FALSE(b.levels.empty());
+    CHECK(b.levels.front() == a.levels.front());
+    with_all_levels += b.levels == a.levels;
+    for (std::size_t l = 1; l < b.levels.size(); ++l)  // fewer may show, but no others
+      CHECK(std::find(a.levels.begin(), a.levels.end(), b.levels[l]) != a.levels.end());
+    CHECK(mean_ms(b) == doctest::Approx(mean_ms(a)).epsilon(0.02));
+  }
+  CHECK(10 * with_all_levels >= 9 * programs);
+}
+
+TEST_CASE("units: a validation that only one rank runs changes no unit") {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const int steps = 8 + static_cast<int>(random.below(16)),
+              layers = 2 + static_cast<int>(random.below(6)),
+              every = 2 + static_cast<int>(random.below(6)),
+              batches = 1 + static_cast<int>(random.below(static_cast<std::size_t>(every)));
+    const bool gradients_meet = random.below(2) == 0, others_wait = random.below(2) == 0;
+    Program first(0), second(1);
+    const auto meet = [&](bool do_meet) {
+      if (do_meet) Program::meet(first, second);
+    };
+    for (int i = 0; i < steps; ++i) {
+      for (Program* p : {&first, &second}) pass(*p, layers);
+      meet(gradients_meet);
+      for (Program* p : {&first, &second}) p->kernel(adam, 320).kernel(adam, 97).host(300);
+      if (i % every != every - 1) continue;
+      first.times(batches, [&](int) {
+        first.copy("h2d", 32768).kernel(embedding, 78);
+        for (int l = 0; l < layers; ++l) layer(first, 3);
+        first.copy("d2h", 512);
+      });
+      meet(others_wait);
+    }
+    const auto ranks = Program::units_of_ranks({&first, &second});
+    REQUIRE(ranks.size() == 2);
+    for (const DeviceSteps& d : ranks) {
+      CAPTURE(told(d));
+      REQUIRE_FALSE(d.levels.empty());
+      CHECK(d.levels.front().name == "training step");
+      CHECK(d.levels.front().count == steps);
+      CHECK(d.levels == ranks.front().levels);
+    }
+  }
+}
+
+TEST_CASE("units: loops as long as the data says are found, whatever their kernels are called") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const int steps = 6 + static_cast<int>(random.below(20)),
+              shortest = 1 + static_cast<int>(random.below(4)),
+              longer = 1 + static_cast<int>(random.below(6));
+    const auto some = [&](std::size_t n) { return static_cast<double>(random.below(n)); };
+    Program p;
+    const auto part = [&](const std::string& name, int kernels) {
+      p.times(kernels, [&](int k) { p.kernel(name + std::to_string(k), 64 + k, 10 + some(30)); });
+    };
+    p.times(steps, [&](int) {
+      p.copy("h2d", 65536).host(some(200));
+      part("x", 6);
+      const int passes =
+          shortest + static_cast<int>(random.below(static_cast<std::size_t>(longer)));
+      p.times(passes, [&](int) { part("y", 3); });
+      part("z", 6);
+    });
+    const DeviceSteps d = p.units();
+    CAPTURE(told(d));
     REQUIRE(d.source == StepSource::kernels);
     CHECK(d.levels.front().count == steps);
   }

@@ -34,6 +34,12 @@ bool has(const std::vector<std::string>& list, const std::string& item) {
 
 }  // namespace
 
+TEST_CASE("gate: a window has no steps to compare, and --unit window says so") {
+  const Ran ran = advise("gate good.sqlite --baseline good.sqlite --unit window");
+  CHECK(ran.status == 2);
+  CHECK(contains(ran.err, "--unit window: steps are compared, and a window has none"));
+}
+
 TEST_CASE("gate: each problem that comes in fails by name, and gone it passes as an improvement") {
   for (const auto& [report, rule] :
        std::vector<std::pair<std::string, std::string>>{{"starved", "data-loader-starvation"},

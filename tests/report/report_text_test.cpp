@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "report/phrases.hpp"
 #include "support/program.hpp"
+#include "support/traces.hpp"
 
 using namespace support;
 
@@ -38,6 +40,30 @@ TEST_CASE("text: -q is the verdict and the plan, -v all the rest") {
     CHECK(!contains(brief, only_full));
     CHECK(contains(full, only_full));
   }
+}
+
+TEST_CASE(
+    "text: a device says which steps are not judged, and why it has not the first one's levels") {
+  CHECK(contains(on_one_line(advise("good.sqlite").out),
+                 "training steps from NVTX ranges 'step #'; 1 of 6 is not whole "));
+  // Two ranks with loops of their own.
+  gh::Analysis a = analysed(R"(
+    local ops = {}
+    for step = 0, 11 do
+      for k = 0, 7 do
+        for rank = 0, 1 do
+          local at, name = 1000 * step + 100 * k, k < 2 and 'both' or 'k' .. rank
+          ops[#ops + 1] = { at + 10, at + 90, kernel = name .. k, rank = rank,
+                            launched = { at, at + 5 } }
+        end
+      end
+    end
+    return { ops = ops })");
+  REQUIRE(a.devices.size() == 2);
+  CHECK_FALSE(contains(gh::device_text(a, a.devices[1]), "unlike"));
+  a.devices[1].levels.push_back({"layer", 4});
+  CHECK(contains(gh::device_text(a, a.devices[1]),
+                 "; unlike device 0, with which it has 25 % of its operations in common"));
 }
 
 TEST_CASE("text: what is longer than the screen ends with the verdict again") {

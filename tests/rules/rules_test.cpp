@@ -827,7 +827,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"unit-accumulation", {{"launch-bound"}, {}}},
       {"unit-continuous-batching", {{"launch-bound"}, {}}},
       {"unit-fsdp-layers", {{}, {"unexplained"}}},
-      {"unit-fsdp-layers-marked", {{"non-tensor-core-gemm"}, {}}},
+      {"unit-fsdp-layers-marked", {{"non-tensor-core-gemm"}, {"launch-bound"}}},
       {"unit-idle-tail", {{"launch-bound"}, {}}},
       {"unit-collected", {{"step-outlier"}, {}}},
       {"unit-now-and-then", {{"step-outlier", "non-tensor-core-gemm"}, {}}},

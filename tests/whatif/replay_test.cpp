@@ -114,7 +114,7 @@ TEST_CASE(
                                                  "devicemap",
                                                  "launch-blocking",
                                                  "cu-data-dependent-sync",
-                                                 "unit-fsdp-layers-marked",
+                                                 "unit-fsdp-layers",
                                                  "unit-train-then-generate"};
     INFO(r.replay.distrust());
     CHECK(r.replay.trusted() == !untrusted.contains(path.stem().string()));
