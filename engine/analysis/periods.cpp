@@ -20,7 +20,8 @@ constexpr std::size_t least_count = TurnSearch::least_count;
 // This share of the pieces between the ends has to be alike: every fourth step may save a
 // checkpoint.
 constexpr double least_same = 0.7;
-// Cosines. Times vary with the data, and counts vary where a solver converges.
+// Cosines, and the share of kinds in common. Times vary with the data, and counts vary where a
+// solver converges.
 constexpr double alike_cosine = 0.95;
 // A piece that contains the usual work and more, such as a checkpoint, is a repetition too...
 constexpr double alike_share = 0.9;
@@ -102,13 +103,22 @@ class Search {
     int tried = 0;
     for (const Turns& turns : all) {
       if (!holds_half(turns.first.front(), turns.first.back() + 1)) continue;
-      // Those with more evidence came earlier.
+      // Those with more evidence came earlier. Of equal evidence, the more regular one: where the
+      // profiler lost launches, two repetitions may look like one.
       const auto same_level = [&](const Period& p) {
         return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
       };
-      if (std::any_of(found.begin(), found.end(), same_level)) continue;
+      const auto same = std::find_if(found.begin(), found.end(), same_level);
+      if (same != found.end() && (turns.kinds < same->kinds || turns.first.size() == same->seen ||
+                                  same->regular_fraction == 1))
+        continue;
       if (++tried > most_tried) break;
-      if (std::optional<Period> period = period_of(turns)) found.push_back(std::move(*period));
+      std::optional<Period> period = period_of(turns);
+      if (!period || period->is_weak()) continue;
+      if (same == found.end())
+        found.push_back(std::move(*period));
+      else if (period->regular_fraction > same->regular_fraction)
+        *same = std::move(*period);
     }
     return found;
   }
@@ -131,7 +141,11 @@ class Search {
     }
     usual_length_ = static_cast<double>(to - from);
     usual_square_ = usual_ns_square_ = 0;
-    for (const double n : usual_) usual_square_ += n * n;
+    usual_kinds_ = 0;
+    for (const double n : usual_) {
+      usual_square_ += n * n;
+      usual_kinds_ += n > 0;
+    }
     for (const double ns : usual_ns_) usual_ns_square_ += ns * ns;
   }
 
@@ -144,10 +158,13 @@ class Search {
       piece_ns_[seq_.alike().at[i]] += static_cast<double>(seq_.busy_ns(i));
     }
     double both = 0, product = 0, square = 0, product_ns = 0, square_ns = 0;
+    double kinds = 0, common_kinds = 0;
     for (std::size_t i = from; i < to; ++i) {
       const Token t = seq_.alike().at[i];
       if (piece_[t] == 0) continue;
       both += std::min(piece_[t], usual_[t]);
+      ++kinds;
+      common_kinds += usual_[t] > 0;
       product += piece_[t] * usual_[t];
       square += piece_[t] * piece_[t];
       product_ns += piece_ns_[t] * usual_ns_[t];
@@ -155,6 +172,7 @@ class Search {
       piece_[t] = piece_ns_[t] = 0;
     }
     return both >= alike_share * usual_length_ ||
+           common_kinds >= alike_cosine * std::max(kinds, usual_kinds_) ||
            product >= alike_cosine * std::sqrt(square * usual_square_) ||
            (square_ns > 0 && product_ns >= alike_cosine * std::sqrt(square_ns * usual_ns_square_));
   }
@@ -182,8 +200,16 @@ class Search {
     if (static_cast<double>(held) < of_all * static_cast<double>(seq_.size()) &&
         held_ns < of_all * busy_until_.back())
       return std::nullopt;
-    const auto first = std::find(alike.begin(), alike.end(), 1);
-    const auto last = std::find(alike.rbegin(), alike.rend(), 1).base();
+    auto first = std::find(alike.begin(), alike.end(), 1);
+    auto last = std::find(alike.rbegin(), alike.rend(), 1).base();
+    // What holds more than all repetitions is none: the loop begins anew after it, as where a
+    // program compiles again.
+    for (auto k = first; k < last; ++k) {
+      const auto n = static_cast<std::size_t>(k - alike.begin());
+      if (*k || cuts[n + 1] - cuts[n] <= held) continue;
+      (2 * std::count(first, k, 1) < std::count(first, last, 1) ? first : last) = k;
+      if (first == k) ++first;
+    }
     if (first >= last) return std::nullopt;
     const auto count = static_cast<std::size_t>(last - first);
     if (static_cast<double>(std::count(first, last, 1)) < least_same * static_cast<double>(count))
@@ -478,7 +504,7 @@ class Search {
   std::vector<double> usual_, usual_ns_, piece_, piece_ns_;
   std::vector<std::size_t> orders_;  // by in-order token; 0 outside of come_in_order
   std::vector<std::size_t> seen_;    // by exact token; 0 outside of each_place
-  double usual_length_ = 0, usual_square_ = 0, usual_ns_square_ = 0;
+  double usual_length_ = 0, usual_kinds_ = 0, usual_square_ = 0, usual_ns_square_ = 0;
 };
 
 }  // namespace

@@ -37,6 +37,11 @@ struct Period {
   /// Whether they leave hardly anything out, or only what comes once in a while: few kinds of
   /// launches.
   bool leaves_little_out() const;
+  /// One entry that recurs at any distance proves little; many that take turns prove a loop,
+  /// however long its passes are.
+  bool is_weak() const {
+    return (kinds < 2 && regular_fraction < 0.75) || (kinds < 8 && regular_fraction < 0.4);
+  }
   std::size_t count() const { return cuts.size() - 1; }
   std::size_t begin_of(std::size_t k) const { return cuts[k]; }
   std::size_t end_of(std::size_t k) const { return cuts[k + 1]; }
@@ -51,8 +56,8 @@ inline double least_of_loop(std::size_t repetitions) {
   return 0.5 * count / (count + 1);
 }
 
-/// Periods that repeat at least three times and contain half of the launches, or half of the
-/// device's time; outermost first. Linear in the number of launches.
+/// Periods that are not weak, repeat at least three times and contain half of the launches, or half
+/// of the device's time; outermost first. Linear in the number of launches.
 std::vector<Period> find_periods(const LaunchSequence& sequence);
 
 /// The period of two repetitions that are the same launch for launch, apart from a few; nothing if

@@ -18,13 +18,6 @@
 
 namespace gh {
 namespace {
-
-// One entry that recurs at any distance proves little; many that take turns prove a loop, however
-// long its passes are.
-bool is_weak(const Period& p) {
-  return (p.kinds < 2 && p.regular_fraction < 0.75) || (p.kinds < 8 && p.regular_fraction < 0.4);
-}
-
 // Start-up has loops too: keep the loop in which the device works most.
 void drop_smaller(std::vector<Period>& levels) {
   double most = 0;
@@ -49,7 +42,6 @@ class UnitSearch {
   // Levels that may be the unit, outermost first.
   std::vector<Period> levels() const {
     std::vector<Period> levels = find_periods(seq_);
-    std::erase_if(levels, is_weak);
     drop_smaller(levels);
     std::erase_if(levels, [&](const Period& p) { return is_layer(p); });
     return levels;
@@ -120,6 +112,21 @@ class UnitSearch {
            2 * (1 - outer.recurring_busy_fraction) < 1 - inner.recurring_busy_fraction;
   }
 
+  // Whether the inner level holds all that trains, each as often as the outer one: what that adds
+  // updates nothing, as a validation does.
+  bool is_training_step(const Period& inner, const Period& outer, const UnitContent& within,
+                        const UnitContent& around) const {
+    constexpr double about = 0.1;  // one of them may be cut off
+    if (!within.optimizer || !within.product) return false;
+    if ((around.loss_or_embedding && !within.loss_or_embedding) || (around.input && !within.input))
+      return false;
+    const auto updates = [&](const Period& p) {
+      return static_cast<double>(names_.updates(p.begin_of(p.typical), p.end_of(p.typical)));
+    };
+    const double each = static_cast<double>(inner.count()) / static_cast<double>(outer.count());
+    return std::abs(updates(outer) - each * updates(inner)) <= about * updates(outer);
+  }
+
   UnitContent content(const Period& p) const {
     return names_.content(p.begin_of(p.typical), p.end_of(p.typical));
   }
@@ -133,16 +140,15 @@ class UnitSearch {
              std::tuple(outer.kinds, outer.regular_fraction);
     // Each of three streams that take turns adds kinds of its own.
     if (static_cast<double>(inner.kinds) * each < static_cast<double>(outer.kinds)) return false;
-    if (leaves_work_out(inner, outer)) return false;
     const UnitContent within = content(inner), around = content(outer);
+    const bool is_step = is_training_step(inner, outer, within, around);
+    if (!is_step && leaves_work_out(inner, outer)) return false;
     if (around.optimizer && !within.optimizer) return false;
     if (names_.may_be_layers() && within.is_inside()) return false;
     // Layers take in nothing of their own, although the program is not known to run a model.
     if (within.is_inside() && within.product && around.input) return false;
     if (inner.is_whole()) return true;
-    if (within.optimizer && within.product &&
-        (inner.regular_fraction >= 0.75 || inner.leaves_little_out()))
-      return true;
+    if (is_step && (inner.regular_fraction >= 0.75 || inner.leaves_little_out())) return true;
     const double added = static_cast<double>(outer.length()) -
                          std::round(each) * static_cast<double>(inner.length());
     const double added_ns = outer.typical_ns - std::round(each) * inner.typical_ns;

@@ -26,6 +26,14 @@ UnitNames::UnitNames(const Trace& trace, const Classes& classes, const NameClass
   has_optimizer_ = content(0, seq_.size()).optimizer;
 }
 
+std::size_t UnitNames::updates(std::size_t from, std::size_t to) const {
+  std::size_t count = 0;
+  for (std::size_t i = from; i < to; ++i)
+    count += seq_.op(i) != no_row && seq_.is(i, OpKind::kernel) &&
+             names_.kernel[trace_.ops.name[seq_.op(i)]] == KernelClass::optimizer;
+  return count;
+}
+
 UnitContent UnitNames::content(std::size_t from, std::size_t to) const {
   UnitContent c;
   for (std::size_t i = from; i < to; ++i) {

@@ -33,6 +33,8 @@ class UnitNames {
             const ProgramKind& program, const LaunchSequence& sequence);
 
   UnitContent content(std::size_t from, std::size_t to) const;
+  /// How many launches of an optimizer lie between two places.
+  std::size_t updates(std::size_t from, std::size_t to) const;
   /// The name of a unit whose typical repetition lies between two places. `noun`: what the
   /// program's own ranges call it, "" if they do not.
   std::string name_of(std::size_t from, std::size_t to, const std::string& noun) const;

@@ -280,6 +280,44 @@ TEST_CASE("units: evaluation in between does not turn training steps into epochs
   CHECK(told(p.units()).starts_with("20 training steps"));
 }
 
+TEST_CASE("units: a validation as long as the steps between, of kernels of its own, is no unit") {
+  Program p;
+  p.times(48, [&](int i) {
+    pass(p, 2);
+    p.kernel(adam, 320).host(200);
+    if (i % 8 != 7) return;
+    for (int b = 0; b < 8; ++b) {
+      p.copy("h2d", 65536).kernel(embedding, 77);
+      for (int l = 0; l < 2; ++l) layer(p, 1);
+      for (int k = 0; k < 4; ++k) p.kernel(fmt::format("only_here_{}", k), 80, 20);
+      p.copy("d2h", 512);
+    }
+  });
+  CHECK(told(p.units()).starts_with("48 training steps"));
+}
+
+TEST_CASE("units: a loop that a compilation interrupts is told from its longer part") {
+  Program p;
+  Random random(3);
+  const auto compile = [&](int tries) {
+    p.times(tries, [&](int) {
+      p.kernel("tuned", static_cast<int>(1 + random.below(40)), 30).call("cuStreamSynchronize", 40);
+    });
+  };
+  compile(100);
+  p.times(16, [&](int) { p.graph(500); });
+  compile(700);
+  p.times(80, [&](int i) {
+    p.graph(500);
+    if (i % 16 == 15) p.kernel("loss", 64).copy("d2h", 4).call("cuStreamSynchronize", 60);
+  });
+  const DeviceSteps steps = p.units();
+  CAPTURE(told(steps));
+  REQUIRE(steps.source == StepSource::kernels);
+  CHECK(steps.steps.size() >= 75);
+  CHECK(steps.steps.size() <= 80);
+}
+
 TEST_CASE("units: a single pass through a model's layers has no steps") {
   Program p;
   p.copy("h2d", 65536).kernel(embedding, 77);
