@@ -292,6 +292,7 @@ TEST_CASE("units: a validation as long as the steps between, of kernels of its o
       for (int k = 0; k < 4; ++k) p.kernel(fmt::format("only_here_{}", k), 80, 20);
       p.copy("d2h", 512);
     }
+    p.kernel("mean_of_validation", 1).copy("d2h", 4);
   });
   CHECK(told(p.units()).starts_with("48 training steps"));
 }
