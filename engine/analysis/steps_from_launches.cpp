@@ -112,19 +112,20 @@ class UnitSearch {
            2 * (1 - outer.recurring_busy_fraction) < 1 - inner.recurring_busy_fraction;
   }
 
-  // Whether the inner level holds all that trains, each as often as the outer one: what that adds
-  // updates nothing, as a validation does.
-  bool is_training_step(const Period& inner, const Period& outer, const UnitContent& within,
+  // Whether each repetition of the inner level trains: it holds what a step has, and as many
+  // updates as each other. What the outer one adds updates nothing then, as a validation does.
+  bool is_training_step(const Period& inner, const UnitContent& within,
                         const UnitContent& around) const {
     constexpr double about = 0.1;  // one of them may be cut off
     if (!within.optimizer || !within.product) return false;
     if ((around.loss_or_embedding && !within.loss_or_embedding) || (around.input && !within.input))
       return false;
-    const auto updates = [&](const Period& p) {
-      return static_cast<double>(names_.updates(p.begin_of(p.typical), p.end_of(p.typical)));
+    const auto updates = [&](std::size_t from, std::size_t to) {
+      return static_cast<double>(names_.updates(from, to));
     };
-    const double each = static_cast<double>(inner.count()) / static_cast<double>(outer.count());
-    return std::abs(updates(outer) - each * updates(inner)) <= about * updates(outer);
+    const double each = updates(inner.begin_of(inner.typical), inner.end_of(inner.typical)),
+                 all = updates(inner.cuts.front(), inner.cuts.back());
+    return std::abs(all - each * static_cast<double>(inner.count())) <= about * all;
   }
 
   UnitContent content(const Period& p) const {
@@ -141,7 +142,7 @@ class UnitSearch {
     // Each of three streams that take turns adds kinds of its own.
     if (static_cast<double>(inner.kinds) * each < static_cast<double>(outer.kinds)) return false;
     const UnitContent within = content(inner), around = content(outer);
-    const bool is_step = is_training_step(inner, outer, within, around);
+    const bool is_step = is_training_step(inner, within, around);
     if (!is_step && leaves_work_out(inner, outer)) return false;
     if (around.optimizer && !within.optimizer) return false;
     if (names_.may_be_layers() && within.is_inside()) return false;

@@ -117,15 +117,15 @@ std::string recording_text(const Analysis& a) {
 
 namespace {
 
-// Which steps are not judged because they are not whole: ranges mark where one ends, not
-// where the first begins, and a recording cuts the last one off.
-std::string ends_text(const Analysis& a, const DeviceSteps& d) {
+// "5 of 6 training steps": those that are judged, of all. Ranges mark where a step ends, not where
+// the first begins, and a recording cuts the last one off.
+std::string judged_text(const Analysis& a, const DeviceSteps& d) {
   const auto steps = static_cast<std::int64_t>(d.steps.size());
-  if (d.selected || d.levels.empty() || d.is_largest_of_sweep) return "";
-  const std::int64_t all = d.levels.front().count, out = all - steps - d.left_out - d.lost;
-  if (out <= 0) return "";
-  return fmt::format("; {} of {} {} not whole{}", out, all, out == 1 ? "is" : "are",
-                     a.devices.size() > 1 ? " on each GPU" : "");
+  if (d.selected || d.levels.empty() || d.is_largest_of_sweep) return plural(steps, a.unit());
+  const std::int64_t all = d.levels.front().count;
+  return all - steps - d.left_out - d.lost > 0
+             ? fmt::format("{} of {}", steps, plural(all, a.unit()))
+             : plural(steps, a.unit());
 }
 
 // Why a device has not the levels of the first one.
@@ -145,14 +145,13 @@ std::string device_text(const Analysis& a, const DeviceSteps& d) {
   if (d.source == StepSource::none)
     text += fmt::format("{}, {}", d.described, duration(lengths.front()));
   else
-    text += fmt::format("{} from {}", plural(static_cast<std::int64_t>(d.steps.size()), a.unit()),
-                        d.described);
+    text += fmt::format("{} from {}", judged_text(a, d), d.described);
   if (d.left_out > 0)
     text += fmt::format("; {} of start-up left out", plural(d.left_out, a.words().noun));
   if (d.lost > 0)
     text += fmt::format("; {} of {} {} left out: the profiler lost their kernels", d.lost,
                         d.levels.front().count, a.words().many);
-  return text + ends_text(a, d) + unlike_text(a, d);
+  return text + unlike_text(a, d);
 }
 
 std::vector<SegmentLine> segment_lines(const Analysis& a) {

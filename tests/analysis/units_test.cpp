@@ -294,6 +294,7 @@ TEST_CASE("units: a validation as long as the steps between, of kernels of its o
     }
     p.kernel("mean_of_validation", 1).copy("d2h", 4);
   });
+  CAPTURE(told(p.units()));
   CHECK(told(p.units()).starts_with("48 training steps"));
 }
 
