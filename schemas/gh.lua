@@ -90,8 +90,8 @@ function trace:diagnostics(glob, least_severity) end
 ---@return table
 function trace:failed_calls() end
 
---- What comes in each `every`-th step only (`nth` in words: "32nd"), such as a loader whose queue is empty, a checkpoint, a log or a validation, the costliest first: what such a step takes longer than the others (`extra_ns`, mean) and that spread over all steps (`cost_ns`), as recorded; the cause of the account that most of it is, with its label; what the host does there, or the range that launches it, and the range around that ("" if nothing shows it); the `steps` that hold it. Long steps count that come at one distance from the first to the last, if chance would not do the same in one recording of fifty.
---- () -> list of { every, nth, extra_ns, cost_ns, cause, label, doing, within, steps }
+--- What comes in each `every`-th step only (`nth` in words: "32nd"), such as a loader whose queue is empty, a checkpoint, a log or a validation, the costliest first: what such a step takes longer than the others (`extra_ns`, mean) and that spread over all steps (`cost_ns`, and its `share` of the mean step), as recorded; the cause of the account that most of it is, with its label; what the host does there, or the range that launches it, and the range around that ("" if nothing shows it); the `steps` that hold it. Long steps count that come at one distance from the first to the last, if chance would not do the same in one recording of fifty.
+--- () -> list of { every, nth, extra_ns, cost_ns, share, cause, label, doing, within, steps }
 ---@return table
 function trace:periodic_events() end
 

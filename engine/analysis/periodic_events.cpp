@@ -166,8 +166,8 @@ class DeviceEvents {
     const std::vector<double> usual = mean_causes([&](std::size_t k) { return !known[k]; });
     std::vector<PeriodicEvent> events;
     for (const Found& f : found) {
-      events.push_back(cost_of(f, usual));
-      name_owner(events.back(), known);
+      PeriodicEvent event = cost_of(f, usual);
+      if (name_owner(event, known)) events.push_back(std::move(event));
     }
     return events;
   }
@@ -245,12 +245,14 @@ class DeviceEvents {
     return event;
   }
 
-  // What takes most of the time that the event adds: in its steps, beyond what the steps beside
-  // them hold of the same.
-  void name_owner(PeriodicEvent& event, const std::vector<bool>& known) const {
+  // Names what takes most of the time that the event adds: in its steps, beyond what the steps
+  // beside them hold of the same. False if they hold hardly more: where steps overlap, the same
+  // work is exposed in some of them.
+  bool name_owner(PeriodicEvent& event, const std::vector<bool>& known) const {
     constexpr std::size_t most_asked = 64;  // steps; they hold the same
+    const std::size_t asked = std::min(event.places.size(), most_asked);
     std::map<Owner, Ns> more_ns;
-    for (std::size_t n = 0; n < std::min(event.places.size(), most_asked); ++n) {
+    for (std::size_t n = 0; n < asked; ++n) {
       const std::size_t step = event.places[n].step;
       std::size_t beside = step;
       while (beside > 0 && known[beside]) --beside;
@@ -259,11 +261,17 @@ class DeviceEvents {
       if (beside < known.size())
         each_owner(event.cause, beside, [&](const Owner& owner, Ns ns) { more_ns[owner] -= ns; });
     }
-    Ns all_ns = 0, most_ns = 0;
-    for (const auto& [owner, ns] : more_ns) all_ns += std::max<Ns>(ns, 0);
+    Ns all_ns = 0, most_ns = 0, sum_ns = 0;
+    for (const auto& [owner, ns] : more_ns) {
+      all_ns += std::max<Ns>(ns, 0);
+      sum_ns += ns;
+    }
     for (const auto& [owner, ns] : more_ns)
       if (2 * ns >= all_ns && ns > most_ns)
         std::tie(event.doing, event.within, most_ns) = std::tuple(owner.first, owner.second, ns);
+    const double of_event = static_cast<double>(event.places.size()) / static_cast<double>(asked);
+    return 2 * of_event * static_cast<double>(sum_ns) >=
+           event.cause_ns * static_cast<double>(event.count);
   }
 
   // Calls take(owner, ns) for what a step holds of a cause: idle time, or the work's launches.

@@ -177,6 +177,19 @@ bool may_be_a_step(const Analysis& a, const SegmentLine& line, const SegmentLine
 
 }  // namespace
 
+namespace {
+
+// Whether the GPUs have nothing more to do in most of what follows the steps.
+bool ends_the_program(const Analysis& a, const SegmentLine& line) {
+  Ns last = 0;
+  for (const DeviceSteps& d : a.devices)
+    for (const Row op : d.ops) last = std::max(last, a.trace.ops.end[op]);
+  const Span& span = line.segment->span;
+  return line.segment->kind == Segment::Kind::after && 2 * (span.end - last) > span.length();
+}
+
+}  // namespace
+
 std::string outside_text(const Analysis& a) {
   constexpr double least = 0.1;  // of the recording: what takes less changes no decision
   if (fraction_outside(a) < least) return "";
@@ -192,9 +205,14 @@ std::string outside_text(const Analysis& a) {
   std::string text = fmt::format("Of the {} recorded:", duration(a.segments().recording.length()));
   const char* separator = " ";
   for (const SegmentLine& line : lines) {
-    text += fmt::format("{}{} {} ({}, GPU busy {}{})", separator, line.label, duration(line.ns),
-                        percent(line.fraction), percent(line.segment->busy_fraction()),
-                        line.repeats.empty() ? "" : ": " + line.repeats);
+    // The account tells of the steps, without what the profiler adds.
+    const std::string busy = line.segment->kind == Segment::Kind::steps
+                                 ? ""
+                                 : ", GPU busy " + percent(line.segment->busy_fraction());
+    text +=
+        fmt::format("{}{} {} ({}{}{}{})", separator, line.label, duration(line.ns),
+                    percent(line.fraction), busy, line.repeats.empty() ? "" : ": " + line.repeats,
+                    ends_the_program(a, line) ? ", most of it after the GPU's last work" : "");
     separator = ", ";
   }
   return text + '.';
@@ -238,23 +256,24 @@ std::string different_units_text(const Analysis& a) {
   return texts.empty() ? "" : fmt::format("The GPUs repeat different units: {}.", listed(texts));
 }
 
+std::string loop_label(const Analysis& a, const JudgedLoop& loop) {
+  if (loop.name.find(' ') != std::string::npos)
+    return plural(loop.name);  // "later batch" says where
+  return plural(loop.name) +
+         (loop.after ? " after the last " + a.words().noun : " before the " + a.words().many);
+}
+
 std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
   std::vector<std::string> texts;
   for (const JudgedLoop& loop : report.loops) {
-    const bool one_word = loop.name.find(' ') == std::string::npos;  // "later batch" says where
-    const std::string where = !one_word    ? ""
-                              : loop.after ? " after the last " + a.words().noun
-                                           : " before the " + a.words().many;
-    std::string text =
-        fmt::format("In the {}{} ({} judged, {} each) the GPU is busy for {}. ", plural(loop.name),
-                    where, loop.steps, duration(loop.step_ns), percent(loop.busy_fraction));
+    std::string text = fmt::format("In the {} ({} judged, {} each): ", loop_label(a, loop),
+                                   loop.steps, duration(loop.step_ns));
     if (const auto& f = loop.finding)
-      text += fmt::format("Worst there: {} (saves {} {}, {}); ", f->title, about(*f),
-                          duration(f->alone_ns), percent(f->alone_fraction));
+      text += fmt::format("{} (saves {} {}, {}); ", f->title, about(*f), duration(f->alone_ns),
+                          percent(f->alone_fraction));
     else
-      text += "No large problem was found there; ";
-    const char* quote = one_word ? "" : "'";
-    texts.push_back(text + fmt::format("--unit {}{}{} judges them.", quote, loop.name, quote));
+      text += "no large problem was found; ";
+    texts.push_back(text + fmt::format("--unit {} judges them.", shell_word(loop.name)));
   }
   return texts;
 }
@@ -267,6 +286,7 @@ std::string units_text(const Analysis& a) {
   std::vector<std::string> units = units_of(a.trace, a.classes, a.names, a.program, a.devices);
   if (std::find(units.begin(), units.end(), a.unit()) == units.end())
     units.insert(units.begin(), a.unit());
+  for (std::string& unit : units) unit = shell_word(unit);
   return fmt::format("--unit chooses among: {}.", fmt::join(units, ", "));
 }
 

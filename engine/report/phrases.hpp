@@ -62,9 +62,12 @@ std::string outside_text(const Analysis& analysis);
 /// steps (60 % of the work) and 40 batches (40 % of the work)."; "" where all repeat the same.
 std::string different_units_text(const Analysis& analysis);
 
+/// "batches after the last step".
+std::string loop_label(const Analysis& analysis, const JudgedLoop& loop);
+
 /// A line for each other loop of the program: "In the batches after the last step (39 judged,
-/// 1.08 ms each) the GPU is busy for 48 %. Worst there: The host launches too slowly (saves about
-/// 508.1 us, 47 %); --unit batch judges them."
+/// 1.08 ms each): The host launches too slowly (saves about 508.1 us, 47 %); --unit batch judges
+/// them."
 std::vector<std::string> loop_texts(const Analysis& analysis, const Report& report);
 
 /// What a report hides from its judges, and how to record it.

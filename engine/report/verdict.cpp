@@ -78,6 +78,12 @@ ReportVerdict quiet(const Analysis& a, const Report& report) {
   const Unseen unseen = unseen_text(a);
   ReportVerdict v{both(unseen.what, quiet_text(a, report).text + ' ' + state_text(a, report)),
                   unseen.record, !unseen.what.empty()};
+  for (const JudgedLoop& loop : report.loops)
+    if (loop.finding) {
+      v.what += fmt::format(" But there is one in the {}: --unit {} judges them.",
+                            loop_label(a, loop), shell_word(loop.name));
+      v.trouble = true;
+    }
   const auto best =
       std::max_element(report.findings.begin(), report.findings.end(),
                        [](const Finding& x, const Finding& y) { return x.alone_ns < y.alone_ns; });

@@ -73,8 +73,8 @@ return {
       them, so the causes of idle time are only partly known.",
     no_steps = "No steps were found, so the whole recording was analyzed, start-up included: \z
       shares are of {window:ns}.",
-    start = "{before:ns} of the recording ({share:fraction}) come before the first {unit} and are \z
-      left out: start-up, such as loading code and data, compiling and trying out kernels.",
+    start = "{before:ns} of the recording come before the first {unit} and are left out: \z
+      start-up, such as loading code and data, compiling and trying out kernels.",
     few_steps = "Only {count} {units} were recorded: too few to tell what is usual.",
     one_step = "Only one {unit} was recorded: too few to tell what is usual.",
     shared = "{count} processes launch work on one GPU: while one keeps it waiting, another may \z
@@ -98,7 +98,7 @@ return {
     lost_all = "The profiler lost kernels all through the recording",
     unlaunched = "{share:fraction} of the GPU work has no recorded launch",
     no_steps = "No steps were found",
-    start = "{share:fraction} of the recording comes before the first {unit}",
+    start = "{before:ns} of the recording come before the first {unit}",
     few_steps = "Only {count} {units} were recorded",
     one_step = "Only one {unit} was recorded",
     shared = "{count} processes share the GPU",
@@ -242,7 +242,9 @@ return {
     if lost then
       local of = trace:fact "steps.recorded"
       local where = lost_all and "lost_all" or left_out > 0 and "lost" or "lost_outside"
-      local severity = where ~= "lost_outside" and "warning" or nil
+      -- Where nine in ten steps are whole, those that are not change nothing.
+      local few = where == "lost" and 10 * left_out < of
+      local severity = where ~= "lost_outside" and not few and "warning" or nil
       local data = { count = left_out, of = of, lost = lost }
       say("lost work", where, data, severity).seen = { lost_work = true }
     end
@@ -267,7 +269,7 @@ return {
     local before = trace:fact "steps.before_ns"
     local start_share = before / (before + trace:total_ns() / trace:fact "device.count")
     if trace:fact "steps.found" == 1 and start_share >= options.start_share then
-      say("start-up", "start", { before = before, share = start_share }, nil, {
+      say("start-up", "start", { before = before }, nil, {
         {
           name = "start-up",
           value = start_share,

@@ -144,7 +144,7 @@ return {
       {
         severity = "note",
         subject = "start-up",
-        message = "30.* ms of the recording (7* %) come before the first iteration*",
+        message = "30.* ms of the recording come before the first iteration*",
       },
     },
   },

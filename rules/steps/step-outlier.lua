@@ -45,13 +45,16 @@ local roots = {
   communication = "exposed-collective",
   copies = "exposed-memcpy",
 }
-local function bytes_in(copies, steps)
-  local bytes = 0
+-- What of these operations, or of this idle time, lies in these steps of its device.
+local function held_in(rows, steps)
+  local held = rows:minus(rows)
   for _, of in ipairs(steps:group "device") do
-    bytes = bytes + copies:where { device = tonumber(of.key), inside = of.rows }:sum "bytes"
+    held = held:plus(rows:where { device = tonumber(of.key), inside = of.rows })
   end
-  return bytes
+  return held
 end
+
+local function bytes_in(copies, steps) return held_in(copies, steps):sum "bytes" end
 
 local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
 
@@ -155,14 +158,23 @@ local function of_event(trace, options, event, rest)
       - bytes_in(saved, rest) / rest:count()
     >= constants.checkpoint_bytes
   local root = saves and "checkpoint-stall" or apart.root
+  if root == roots.input then return nil end -- says itself that it comes regularly
   local owned = apart.cause == "unknown" and root == roots.unknown
-  local pauses = trace:idle { cause = "unknown" }
-  local inside
-  for _, of in ipairs(event.steps:group "device") do
-    local here = pauses:where { device = tonumber(of.key), inside = of.rows }
-    inside = inside and inside:plus(here) or here
-  end
+  -- Steps that launch more do more: a validation, an epoch's end.
+  local kernels = trace:ops { kind = { "kernel", "graph" } }
+  local launched = held_in(kernels, event.steps):count() / event.steps:count()
+  local usual = held_in(kernels, rest):count() / rest:count()
+  local works = launched > (1 + options.more_work) * usual
+  local inside = held_in(trace:idle { cause = "unknown" }, event.steps)
+  -- A wait for a result is none for a queue.
+  local around = inside:where({ after = saved }):plus(inside:where { before = saved })
+  local reads = 2 * held_in(saved, rest):count() < rest:count()
+    and 2 * around:union_ns() >= inside:union_ns()
+  local most = 2 * inside:union_ns() >= event.extra_ns * event.steps:count()
   local waits = owned
+    and most
+    and not works
+    and not reads
     and event.doing ~= ""
     and require "doing"(trace, inside:where { stretch = "waits" }, 0) == event.doing
   local doing = event.doing ~= "" and string.format("'`%s`'", event.doing:short(26))
@@ -171,7 +183,15 @@ local function of_event(trace, options, event, rest)
     what = string.format("%s, while the host %s in %s", what, waits and "waits" or "is", doing)
   end
   local seen = apart.seen
-  if owned then seen = { dry = waits, unnamed = not waits, range = seen.range } end
+  if owned then
+    seen = {
+      dry = waits,
+      works = works,
+      sync = reads and not works,
+      unnamed = not waits and not works and not reads,
+      range = seen.range,
+    }
+  end
   return {
     subject = "every n-th step, "
       .. event.label
@@ -182,8 +202,13 @@ local function of_event(trace, options, event, rest)
       every = event.every,
       count = event.steps:count(),
       extra = event.extra_ns,
-      cost = apart.lost_ns / trace:fact "steps.count",
-      share = apart.lost_ns / total,
+      cost = event.cost_ns,
+      share = event.share,
+      more = works and string.format(
+        " Such a step runs %.0f kernels or graphs, the others %.0f.",
+        launched,
+        usual
+      ) or "",
       what = what,
       range = apart.within,
       brief = apart.range and apart.range:short(36),
@@ -199,7 +224,7 @@ local function of_event(trace, options, event, rest)
     change = owned and { { pause = inside } } or nil,
     about = not owned or nil,
     at_most = not owned and "note" or nil, -- the rule for the cause says that it comes regularly
-    follows_from = not owned and root or nil,
+    follows_from = not owned and not works and root or nil,
     metrics = {
       {
         name = "time that comes in every n-th step only",
@@ -242,6 +267,12 @@ return {
       unit = "fraction",
       doc = "What comes regularly is reported from this share of the steps.",
     },
+    more_work = {
+      default = 0.25,
+      unit = "fraction",
+      doc = "How many more kernels than the others steps run that do more. Chosen: a log or a \z
+        norm adds one or a few.",
+    },
     cause_share = {
       default = 0.1,
       unit = "fraction",
@@ -256,8 +287,8 @@ return {
   messages = {
     main = "{count} of {steps} {units} {count:takes|take} far longer: up to {longest:ns}, \z
       {factor} times the median of {median:ns}. What sets {count:it|them} apart: {what}{range}.",
-    regular = "Every {nth} {unit} takes {extra:ns} longer, which costs {cost:lost} of {each_step} \z
-      ({share:fraction}). What sets {count:it|them} apart: {what}{range}.",
+    regular = "Every {nth} {unit} takes {extra:ns} longer, {cost:ns} of the mean {unit} as \z
+      recorded ({share:fraction}). What sets {count:it|them} apart: {what}{range}.{more}",
   },
   headlines = {
     regular = "Every {nth} {unit} takes {extra:ns} longer{briefly}",
@@ -299,6 +330,12 @@ return {
       cuda = "Refill the queue before it is empty{.}: '`{waits}`' ends once in {every} {units}, \z
         as if that many were made ready at a time. Ask for the next while these are used: more \z
         workers, or a buffer of twice the size.",
+    },
+    {
+      when = "works",
+      "Do what every {nth} {unit} adds less often, or apart{.}: it launches more than the others, \z
+        as a validation does. Larger batches without gradients, and results that are read once at \z
+        the end, make that shorter.",
     },
     {
       when = "unnamed",

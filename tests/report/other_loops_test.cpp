@@ -58,7 +58,7 @@ TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst 
   REQUIRE(texts.size() == 1);
   CAPTURE(texts.front());
   CHECK(contains(texts.front(), "later iterations (19 judged, "));
-  CHECK(contains(texts.front(), "Worst there: " + loop.finding->title + " (saves "));
+  CHECK(contains(texts.front(), "each): " + loop.finding->title + " (saves "));
   CHECK(contains(texts.front(), "--unit 'later iteration' judges them."));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("other loops: where nothing is wrong, the line says so") {
   REQUIRE(report.loops.size() == 1);
   CHECK(report.loops.front().busy_fraction > 0.9);
   CHECK_FALSE(report.loops.front().finding.has_value());
-  CHECK(contains(gh::loop_texts(a, report).front(), "No large problem was found there; "));
+  CHECK(contains(gh::loop_texts(a, report).front(), "no large problem was found; "));
 }
 
 TEST_CASE("other loops: a unit that was measured under another name is not taken for one") {
@@ -95,6 +95,8 @@ TEST_CASE("other loops: a recorded one stands on the first screen, on the page a
   const Ran text = advise("unit-train-then-generate.sqlite");
   CAPTURE(text.out);
   CHECK(contains(text.out, "In the batches after the last step (39 judged, "));
+  CHECK(contains(on_one_line(text.out),
+                 "But there is one in the batches after the last step: --unit batch judges them."));
   CHECK(contains(on_one_line(text.out), "--unit batch judges them."));
   CHECK(contains(advise("unit-train-then-generate.sqlite --format html").out,
                  "In the batches after the last step (39 judged, "));

@@ -36,7 +36,7 @@ TEST_CASE("text: -q is the verdict and the plan, -v all the rest") {
   CHECK(contains(brief, "[data-loader-starvation]"));
   for (const char* only_full :
        {"   evidence  ", "   why       ", "What a step waits for",
-        "Checked and clean: ", "Not checked: ", "--unit chooses among: training step, window."}) {
+        "Checked and clean: ", "Not checked: ", "--unit chooses among: 'training step', window."}) {
     CHECK(!contains(brief, only_full));
     CHECK(contains(full, only_full));
   }

@@ -150,6 +150,7 @@ int periodic_events(lua_State* lua, const Context& c) {
     set_text(lua, "nth", ordinal(event.every));
     set_number(lua, "extra_ns", event.extra_ns);
     set_number(lua, "cost_ns", event.cost_ns);
+    set_number(lua, "share", event.cost_ns / static_cast<double>(a.recorded_step_ns()));
     set_text(lua, "cause", cause);
     set_text(lua, "label", cause_label(cause));
     set_text(lua, "doing", a.trace.names[event.doing]);
