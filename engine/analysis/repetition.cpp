@@ -200,6 +200,9 @@ void cut_like(const Trace& trace, const Classes& classes, const NameClasses& nam
   if (!device.steps.empty() &&
       !(hold_half(trace, device) && are_alike(trace, classes, names, host, device)))
     device.steps.clear();
+  // The same repetitions have one name.
+  if (!device.steps.empty() && !host.levels.empty())
+    device.levels.front().name = host.levels.front().name;
 }
 
 void cut_in_loop(const Trace& trace, const Classes& classes, const NameClasses& names,

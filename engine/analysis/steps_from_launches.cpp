@@ -242,9 +242,10 @@ class UnitChoice {
     return steps;
   }
 
-  // The steps of each level that has a name, and of those inside of one. `micro_batch`: the level
-  // that updates close.
-  std::vector<HostSteps> all(const std::vector<Period>& levels, const Period* micro_batch) const {
+  // The steps of each level that has a name, and of those inside of the unit or of one within it.
+  // `micro_batch`: the level that updates close.
+  std::vector<HostSteps> all(const std::vector<Period>& levels, std::size_t units,
+                             const Period* micro_batch) const {
     std::vector<HostSteps> found;
     for (const Period& level : levels) {
       std::string name =
@@ -254,7 +255,8 @@ class UnitChoice {
       found.back().levels.front().name = std::move(name);
     }
     for (const Period& level : levels)
-      if (std::optional<HostSteps> inner = inside(level)) found.push_back(std::move(*inner));
+      if (level.count() >= units)
+        if (std::optional<HostSteps> inner = inside(level)) found.push_back(std::move(*inner));
     return found;
   }
 
@@ -326,7 +328,8 @@ std::vector<HostSteps> levels_from_launches(const Trace& trace, const Classes& c
   const UnitSearch search(trace, unit_names, sequence, device.process);
   const std::vector<Period> levels = search.levels();
   const std::optional<FoundUnit> unit = search.unit(levels);
-  return UnitChoice(unit_names, sequence).all(levels, unit ? unit->micro_batch : nullptr);
+  return UnitChoice(unit_names, sequence)
+      .all(levels, unit ? unit->period.count() : 0, unit ? unit->micro_batch : nullptr);
 }
 
 }  // namespace gh

@@ -88,12 +88,12 @@ std::string UnitNames::name_within(const UnitContent& unit, const UnitContent& i
   constexpr double most = 0.75;
   if (!inner.product) return "";
   if (inner.is_pass()) {
-    if (unit.optimizer) return "micro-batch";
+    // Layers take in their weights where these are offloaded, but no loss.
+    if (unit.optimizer)
+      return unit.loss_or_embedding && !inner.loss_or_embedding ? "" : "micro-batch";
     return are_tokens() && share >= most ? "token" : "";
   }
   if (program_.is("diffusion") && inner.time_embedding && share >= most) return "denoising step";
-  // What takes in its own input and updates the model is a step.
-  if (inner.optimizer && inner.input) return "";
   // Backward takes twice as long as forward; without it layers take nearly all of the time.
   const bool trains = unit.optimizer || program_.is("training");
   return trains || share >= 0.6 ? "layer" : "";

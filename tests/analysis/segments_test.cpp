@@ -99,7 +99,7 @@ TEST_CASE("segments: --unit has another loop by its name, and lists it") {
   const std::vector<std::string> units =
       units_of(whole.trace, whole.classes, whole.names, whole.program, whole.devices);
   CHECK(std::count(units.begin(), units.end(), "later iteration") == 1);
-  CHECK(contains(units_text(whole), "later iteration, window."));
+  CHECK(contains(units_text(whole), "'later iteration', window."));
 
   Selection selection;
   selection.unit = "later iteration";

@@ -44,9 +44,9 @@ struct Said {
 // Names of ranges, files and rules aside, and what rules themselves advise.
 bool speaks_of_steps(std::string said) {
   said = said.substr(0, said.find("\n1. "));
-  RE2::GlobalReplace(&said, "'[^']*'", "");
-  RE2::Replace(&said, ": PyTorch, training", "");             // what kind of program it is
   RE2::Replace(&said, "--unit chooses among: [^.]*\\.", "");  // searches anew
+  RE2::GlobalReplace(&said, "'[^']*'", "");
+  RE2::Replace(&said, ": PyTorch, training", "");  // what kind of program it is
   return RE2::PartialMatch(said, "(?i)\\bsteps?\\b|training");
 }
 
