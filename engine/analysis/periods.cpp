@@ -109,8 +109,8 @@ class Search {
         return 2 * turns.first.size() < 3 * p.count() && 2 * p.count() < 3 * turns.first.size();
       };
       const auto same = std::find_if(found.begin(), found.end(), same_level);
-      if (same != found.end() && (turns.kinds < same->kinds || turns.first.size() == same->seen ||
-                                  same->regular_fraction == 1))
+      if (same != found.end() && (turns.kinds < std::max<std::size_t>(2, same->kinds) ||
+                                  turns.first.size() == same->seen || same->regular_fraction == 1))
         continue;
       if (++tried > most_tried) break;
       std::optional<Period> period = period_of(turns);

@@ -1,3 +1,6 @@
+local constants = {
+  of_many = 10, -- steps, of which one that is lost changes nothing
+}
 -- How to record what is needed, and no more.
 local how = {
   torch_profiler = "`torch.profiler.profile(activities=[ProfilerActivity.CPU, \z
@@ -243,7 +246,7 @@ return {
       local of = trace:fact "steps.recorded"
       local where = lost_all and "lost_all" or left_out > 0 and "lost" or "lost_outside"
       -- Where nine in ten steps are whole, those that are not change nothing.
-      local few = where == "lost" and 10 * left_out < of
+      local few = where == "lost" and constants.of_many * left_out < of
       local severity = where ~= "lost_outside" and not few and "warning" or nil
       local data = { count = left_out, of = of, lost = lost }
       say("lost work", where, data, severity).seen = { lost_work = true }

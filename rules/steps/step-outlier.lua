@@ -333,9 +333,11 @@ return {
     },
     {
       when = "works",
-      "Do what every {nth} {unit} adds less often, or apart{.}: it launches more than the others, \z
-        as a validation does. Larger batches without gradients, and results that are read once at \z
-        the end, make that shorter.",
+      training = "Validate less often, or apart{.}: every {nth} {unit} launches more than the \z
+        others, as a validation does. Larger batches without gradients, and results that are read \z
+        once at the end, make it shorter.",
+      cuda = "Move what every {nth} {unit} adds, or do it less often{.}: it launches more than \z
+        the others. Results that are read once at the end make it shorter.",
     },
     {
       when = "unnamed",

@@ -188,7 +188,7 @@ return {
       {
         severity = "error",
         message = "*runs 2 kernels or graphs, the others 1.",
-        advice = "Do what every 8th step adds less often*",
+        advice = "Move what every 8th step adds*",
       },
     },
   },
