@@ -175,7 +175,17 @@ void select_unit(const Trace& trace, const Classes& classes, const NameClasses& 
   }
   if (!std::all_of(devices.begin(), devices.end(), has_no_steps)) return;
   std::vector<DeviceSteps> in_loop = devices_in_loop(trace, classes, names, program, selection);
-  if (in_loop.empty()) throw_no_such_unit(unit, units_of(trace, classes, names, program, devices));
+  if (in_loop.empty()) {
+    // Layers run forward and backward, so that none of a training step is one stretch of time.
+    for (const DeviceSteps& d : devices)
+      for (std::size_t l = 1; l < d.levels.size(); ++l)
+        if (is_called(d.levels[l].name, unit))
+          throw Error(
+              fmt::format("--unit '{}': {} lie within each {} and cannot be judged by themselves; "
+                          "see gh-advise layers",
+                          unit, plural(d.levels[l].name), d.levels.front().name));
+    throw_no_such_unit(unit, units_of(trace, classes, names, program, devices));
+  }
   devices = std::move(in_loop);
   found.assign(devices.size(), std::nullopt);
 }

@@ -139,8 +139,8 @@ return {
     preempted = "The GPU is idle because its launching thread gets no CPU",
     named = "The GPU is idle while the host is in '{brief}'",
     host = "The GPU is idle while the host does something unnamed",
-    outside_unnamed = "The GPU is idle {where}",
-    outside_named = "The GPU is idle {where}",
+    outside_unnamed = "The GPU is idle for {idle:ns} {where}",
+    outside_named = "The GPU is idle for {idle:ns} {where}",
   },
   doc = {
     what = "Takes the idle time in which the host neither launches nor waits for the GPU, \z

@@ -241,6 +241,10 @@ TEST_CASE(
                        "--unit 'epoch': nothing with that name repeats; these repeat: micro-batch, "
                        "training step",
                        Error);
+  CHECK_THROWS_WITH_AS(p.units("layer"),
+                       "--unit 'layer': layers lie within each training step and cannot be judged "
+                       "by themselves; see gh-advise layers",
+                       Error);
 }
 
 TEST_CASE("units: a pass within a training step has one name, inside of the step and by itself") {
