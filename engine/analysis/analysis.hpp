@@ -12,7 +12,6 @@
 //   job_steps.hpp  what devices of one job share: the unit, its levels, the first and last step
 //   crews.hpp     which host threads launch work together
 //   segments.hpp  the whole recording: what lies before the steps, the steps, what lies after them
-//   periodic_events.hpp  what comes in every n-th step only
 //   account.hpp   assigns each nanosecond of a step; idle_causes.hpp: why nothing ran
 //   facts.hpp     all of that as named values; to add one, add a row to facts/table.cpp
 //   structure/    which ranges, module, operator and pass each launch belongs to; the least time
@@ -29,7 +28,6 @@
 
 #include "analysis/account.hpp"
 #include "analysis/classes.hpp"
-#include "analysis/periodic_events.hpp"
 #include "analysis/program_kind.hpp"
 #include "analysis/steps.hpp"
 #include "base/lazy.hpp"
@@ -40,6 +38,7 @@ namespace gh {
 
 class RangeFlops;
 class Structure;
+struct PeriodicEvent;
 struct Segments;
 
 /// Below this coverage, reports say what they could not judge, and what looks into kernels is not

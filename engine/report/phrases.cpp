@@ -9,6 +9,7 @@
 #include "analysis/flops.hpp"
 #include "analysis/job_steps.hpp"
 #include "analysis/metrics.hpp"
+#include "analysis/structure/periodic_events.hpp"
 #include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/layout.hpp"

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/structure/periodic_events.hpp"
 #include "analysis/structure/roofline.hpp"
 #include "report/cause_times.hpp"
 #include "report/json_parts.hpp"

@@ -7,6 +7,7 @@
 //   program_layers.hpp  the module, operator, line and pass of a launch, with backward led to the
 //                       forward that it is of; layers that no range names: repeated_layers.hpp
 //   host_work.hpp       what a thread did in a span of time
+//   periodic_events.hpp  what comes in every n-th step only, and what the host does there
 //   roofline.hpp        the least time that work of known size needs, by the ranges around it
 //
 // Analysis holds it (Analysis::structure). Each part is made when it is first asked for.

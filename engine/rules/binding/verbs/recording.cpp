@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/structure/periodic_events.hpp"
 #include "analysis/tables/groups.hpp"
 #include "base/text.hpp"
 #include "read/environment.hpp"

@@ -1,6 +1,6 @@
 // What comes in every n-th step only: literal sequences of step lengths, and recordings of programs
 // that are known.
-#include "analysis/periodic_events.hpp"
+#include "analysis/structure/periodic_events.hpp"
 
 #include <doctest/doctest.h>
 

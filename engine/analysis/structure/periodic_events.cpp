@@ -1,4 +1,4 @@
-#include "analysis/periodic_events.hpp"
+#include "analysis/structure/periodic_events.hpp"
 
 #include <algorithm>
 #include <cmath>
