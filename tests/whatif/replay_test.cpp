@@ -110,12 +110,9 @@ TEST_CASE(
     // did, nor does the host for the kernels of launch-blocking and the counts of
     // cu-data-dependent-sync; the first of cpuadam's three steps differs from the others, and so do
     // those of two recordings that begin with the program.
-    static const std::set<std::string> untrusted{"cpuadam",
-                                                 "devicemap",
-                                                 "launch-blocking",
-                                                 "cu-data-dependent-sync",
-                                                 "unit-fsdp-layers",
-                                                 "unit-train-then-generate"};
+    static const std::set<std::string> untrusted{"cpuadam",          "devicemap",
+                                                 "launch-blocking",  "cu-data-dependent-sync",
+                                                 "unit-fsdp-layers", "unit-train-then-generate"};
     INFO(r.replay.distrust());
     CHECK(r.replay.trusted() == !untrusted.contains(path.stem().string()));
   }
