@@ -86,7 +86,7 @@ class Together {
       Beside beside(devices_.empty() ? d.steps : devices_.front()->steps, d.steps);
       if (!devices_.empty() && !beside.run_together()) continue;
       devices_.push_back(&d);
-      beside_.push_back(std::move(beside));
+      beside_.push_back(beside);
     }
   }
 

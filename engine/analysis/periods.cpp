@@ -430,7 +430,7 @@ class Search {
   std::vector<std::size_t> well_cut(const std::vector<std::size_t>& cuts) {
     constexpr double least_pause = 0.05;  // of a repetition
     const std::size_t typical = of_median_length(cuts);
-    const std::size_t from = cuts[typical], length = cuts[typical + 1] - from;
+    const std::size_t from = cuts[typical];
     std::map<Place, std::size_t> longest_at;  // in how many repetitions the longest pause is there
     for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
       std::pair<Ns, Place> longest{-1, {}};
