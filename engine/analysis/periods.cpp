@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -204,11 +205,14 @@ class Search {
     auto last = std::find(alike.rbegin(), alike.rend(), 1).base();
     // What holds more than all repetitions is none: the loop begins anew after it, as where a
     // program compiles again.
-    for (auto k = first; k < last; ++k) {
+    for (auto k = first; k < last;) {
       const auto n = static_cast<std::size_t>(k - alike.begin());
-      if (*k || cuts[n + 1] - cuts[n] <= held) continue;
-      (2 * std::count(first, k, 1) < std::count(first, last, 1) ? first : last) = k;
-      if (first == k) ++first;
+      if (*k || cuts[n + 1] - cuts[n] <= held)
+        ++k;
+      else if (2 * std::count(first, k, 1) < std::count(first, last, 1))
+        k = first = std::find(k, last, 1);
+      else
+        last = std::find(std::make_reverse_iterator(k), alike.rend(), 1).base();
     }
     if (first >= last) return std::nullopt;
     const auto count = static_cast<std::size_t>(last - first);

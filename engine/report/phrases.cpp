@@ -176,17 +176,14 @@ bool may_be_a_step(const Analysis& a, const SegmentLine& line, const SegmentLine
          2 * line.segment->busy_fraction() >= steps.segment->busy_fraction();
 }
 
-}  // namespace
-
-namespace {
-
 // Whether the GPUs have nothing more to do in most of what follows the steps.
 bool ends_the_program(const Analysis& a, const SegmentLine& line) {
+  if (line.segment->kind != Segment::Kind::after) return false;
   Ns last = 0;
   for (const DeviceSteps& d : a.devices)
     for (const Row op : d.ops) last = std::max(last, a.trace.ops.end[op]);
   const Span& span = line.segment->span;
-  return line.segment->kind == Segment::Kind::after && 2 * (span.end - last) > span.length();
+  return 2 * (span.end - last) > span.length();
 }
 
 }  // namespace
@@ -223,10 +220,10 @@ std::vector<std::string> periodic_texts(const Analysis& a) {
   std::vector<std::string> texts;
   const auto recorded_ns = static_cast<double>(a.recorded_step_ns());
   for (const PeriodicEvent& e : a.periodic_events()) {
-    std::string text =
-        fmt::format("Every {} {} takes {} longer, {} of the mean {} ({}): {}", ordinal(e.every),
-                    a.words().noun, duration(e.extra_ns), duration(e.cost_ns), a.words().noun,
-                    percent(e.cost_ns / recorded_ns), cause_label(a.account.causes[e.cause]));
+    std::string text = fmt::format(
+        "Every {} {} takes {} longer, {} of the mean {} as recorded ({}): {}", ordinal(e.every),
+        a.words().noun, duration(e.extra_ns), duration(e.cost_ns), a.words().noun,
+        percent(e.cost_ns / recorded_ns), cause_label(a.account.causes[e.cause]));
     if (e.doing != 0)
       text += fmt::format(", in '{}'", shortened(without_arguments(a.trace.names[e.doing]), 60));
     if (e.within != 0)

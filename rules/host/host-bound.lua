@@ -127,7 +127,8 @@ return {
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     -- What comes in every n-th step only is step-outlier's.
-    local _, pauses = require "in_every"(trace, trace:idle { stretch = "works" })
+    local _, regular = require "regular_pauses"(trace)
+    local pauses = trace:idle({ stretch = "works" }):minus(regular)
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end

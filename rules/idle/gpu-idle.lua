@@ -228,8 +228,8 @@ return {
       pauses = pauses:minus(pauses:where { before = unpacked })
     end
     -- What comes in every n-th step only is step-outlier's.
-    local _, left = require "in_every"(trace, pauses)
-    pauses = left
+    local _, regular = require "regular_pauses"(trace)
+    pauses = pauses:minus(regular)
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return findings end

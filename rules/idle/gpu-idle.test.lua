@@ -58,7 +58,32 @@ local function after_steps(pauses, more)
 end
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
+-- Steps of 10 ms, of which each eighth waits for 30 ms more.
+local function every_eighth()
+  local trace, at = { ops = {}, ranges = {}, os_calls = {} }, 0
+  for n = 1, 33 do
+    local waits = n % 8 == 0 and 30000 or 20
+    trace.ops[n] = {
+      at + waits,
+      at + waits + 9900,
+      kernel = "nvjet_tst_gemm",
+      launched = { at + waits - 10, at + waits - 5 },
+    }
+    trace.ranges[n] = { at, at + waits + 9960, "step " .. n }
+    if n % 8 == 0 then
+      trace.os_calls[#trace.os_calls + 1] = { at + 10, at + 29900, "futex" }
+    end
+    at = at + waits + 9980
+  end
+  return trace
+end
+
 return {
+  {
+    name = "leaves what comes in every n-th step only to step-outlier",
+    trace = every_eighth(),
+    expect = "clean",
+  },
   {
     name = "fires on a pause of which nothing tells what the host did",
     trace = steps(4000, { not_collected = unseen }),

@@ -252,8 +252,8 @@ return {
       elseif share >= options.share and not explained(cause.rules) then
         local rows = trace:idle { cause = cause.cause }
         if spoken["step-outlier"] then
-          local _, left = require "in_every"(trace, rows)
-          rows = left
+          local _, regular = require "regular_pauses"(trace)
+          rows = rows:minus(regular)
         end
         local time = rows:union_ns()
         local waits = cause.cause == "dependency"

@@ -229,7 +229,7 @@ return {
           idle = idle_a_step,
           step = step,
           share = share,
-          host = require "host"(trace, waits) .. (require "in_every"(trace, waits)),
+          host = require "host"(trace, waits) .. require "in_every"(trace, waits),
           times = string.format("%.1f", factor),
           much = factor > options.much
               and " Workers alone will not achieve that: make a batch cheaper first."

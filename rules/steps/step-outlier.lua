@@ -1,6 +1,5 @@
 local constants = {
   shown_in_ns = 1e5, -- shorter times are shown in microseconds
-  checkpoint_bytes = 67108864, -- copied to the host, from which checkpoint-stall has it
 }
 local causes = {
   "input",
@@ -45,16 +44,9 @@ local roots = {
   communication = "exposed-collective",
   copies = "exposed-memcpy",
 }
--- What of these operations, or of this idle time, lies in these steps of its device.
-local function held_in(rows, steps)
-  local held = rows:minus(rows)
-  for _, of in ipairs(steps:group "device") do
-    held = held:plus(rows:where { device = tonumber(of.key), inside = of.rows })
-  end
-  return held
+local function bytes_in(trace, copies, steps)
+  return require "held_in"(trace, copies, steps):sum "bytes"
 end
-
-local function bytes_in(copies, steps) return held_in(copies, steps):sum "bytes" end
 
 local numbered = { "*0*", "*1*", "*2*", "*3*", "*4*", "*5*", "*6*", "*7*", "*8*", "*9*" }
 
@@ -80,10 +72,11 @@ local function what_sets_apart(trace, options, long, rest)
   local excess = long:sum "duration_ns" - times * rest:sum "duration_ns"
   -- Bytes that the others do not copy are more work, as more computing is, and take as long as
   -- bytes take in the others.
-  local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(copies, rest))
+  local rate = copies:overlap_ns(rest) / math.max(1, bytes_in(trace, copies, rest))
   local more_work = {
     compute = math.huge,
-    copies = rate * math.max(0, bytes_in(copies, long) - times * bytes_in(copies, rest)),
+    copies = rate
+      * math.max(0, bytes_in(trace, copies, long) - times * bytes_in(trace, copies, rest)),
   }
   local order, lost = {}, 0
   for _, what in ipairs(kinds) do
@@ -104,17 +97,12 @@ local function what_sets_apart(trace, options, long, rest)
     )
   end
 
-  -- The range that explains it: of a phase that steps usually do not have, else the one that
-  -- grew most. Names with numbers
-  -- belong to steps.
-  local range, root = nil, roots[order[1]]
-  for _, phase in ipairs { "checkpoint", "evaluation", "garbage_collection" } do
-    local ranges = trace:ranges { phase = phase }
-    if not range and more(ranges) > options.range_share * excess then
-      range, root =
-        ranges:group("name")[1].key,
-        phase == "garbage_collection" and "gc-pause" or "checkpoint-stall"
-    end
+  -- The range that explains it: of a phase that steps usually do not have, else the one that grew
+  -- most. Names with numbers belong to steps.
+  local root = roots[order[1]]
+  local of_phase, range = require "phase_apart"(trace, long, rest, options.range_share * excess)
+  if of_phase then
+    root = of_phase == "garbage_collection" and "gc-pause" or "checkpoint-stall"
   end
   if not range then
     local most = options.range_share * excess
@@ -135,7 +123,6 @@ local function what_sets_apart(trace, options, long, rest)
     what = #held > 0 and table.concat(held, ", ") or "a little of everything",
     cause = order[1],
     lost_ns = math.min(lost, math.max(excess, 0)),
-    excess_ns = excess,
     range = range,
     within = range and string.format(", in range '`%s`'", range:short()) or "",
     root = root,
@@ -147,43 +134,42 @@ local function what_sets_apart(trace, options, long, rest)
   }
 end
 
--- What comes in every n-th step only; nil if it costs little that could be had back. Idle time
--- without a cause that another rule reports is this one's.
-local function of_event(trace, options, event, rest)
-  local total = trace:total_ns()
+-- What comes in every n-th step only. `pauses`: its idle time without a cause, if that is this
+-- rule's; if it is not, nil where little could be had back.
+local function of_event(trace, options, event, pauses, rest)
+  local total, held_in = trace:total_ns(), require "held_in"
   local apart = what_sets_apart(trace, options, event.steps, rest)
-  if apart.lost_ns < options.note_share * total then return nil end
-  local saved = trace:ops { direction = "d2h" }
-  local saves = bytes_in(saved, event.steps) / event.steps:count()
-      - bytes_in(saved, rest) / rest:count()
-    >= constants.checkpoint_bytes
-  local root = saves and "checkpoint-stall" or apart.root
-  if root == roots.input then return nil end -- says itself that it comes regularly
-  local owned = apart.cause == "unknown" and root == roots.unknown
+  local root = apart.root
+  if not pauses then
+    if apart.lost_ns < options.note_share * total then return nil end
+    if root == roots.input then return nil end -- says itself that it comes regularly
+    if root == roots.unknown then root = "checkpoint-stall" end
+  end
   -- Steps that launch more do more: a validation, an epoch's end.
   local kernels = trace:ops { kind = { "kernel", "graph" } }
-  local launched = held_in(kernels, event.steps):count() / event.steps:count()
-  local usual = held_in(kernels, rest):count() / rest:count()
+  local launched = held_in(trace, kernels, event.steps):count() / event.steps:count()
+  local usual = held_in(trace, kernels, rest):count() / rest:count()
   local works = launched > (1 + options.more_work) * usual
-  local inside = held_in(trace:idle { cause = "unknown" }, event.steps)
-  -- A wait for a result is none for a queue.
-  local around = inside:where({ after = saved }):plus(inside:where { before = saved })
-  local reads = 2 * held_in(saved, rest):count() < rest:count()
-    and 2 * around:union_ns() >= inside:union_ns()
-  local most = 2 * inside:union_ns() >= event.extra_ns * event.steps:count()
-  local waits = owned
-    and most
-    and not works
-    and not reads
-    and event.doing ~= ""
-    and require "doing"(trace, inside:where { stretch = "waits" }, 0) == event.doing
+  local reads, waits = false, false
+  if pauses then
+    -- A wait for a result is none for a queue.
+    local saved = trace:ops { direction = "d2h" }
+    local around = pauses:where({ after = saved }):plus(pauses:where { before = saved })
+    reads = 2 * held_in(trace, saved, rest):count() < rest:count()
+      and 2 * around:union_ns() >= pauses:union_ns()
+    waits = not works
+      and not reads
+      and event.doing ~= ""
+      and 2 * pauses:union_ns() >= event.extra_ns * event.steps:count()
+      and require "doing"(trace, pauses:where { stretch = "waits" }, 0) == event.doing
+  end
   local doing = event.doing ~= "" and string.format("'`%s`'", event.doing:short(26))
   local what = apart.what
-  if owned and doing and apart.within == "" then
+  if pauses and doing and apart.within == "" then
     what = string.format("%s, while the host %s in %s", what, waits and "waits" or "is", doing)
   end
   local seen = apart.seen
-  if owned then
+  if pauses then
     seen = {
       dry = waits,
       works = works,
@@ -213,18 +199,18 @@ local function of_event(trace, options, event, rest)
       range = apart.within,
       brief = apart.range and apart.range:short(36),
       briefer = apart.range and apart.range:short(28),
-      briefly = owned and doing and string.format(
+      briefly = pauses and doing and string.format(
         ", %s %s",
         waits and "waiting in" or "in",
         doing
-      ) or apart.cause and not owned and ": " .. words[apart.cause] or "",
+      ) or apart.cause and not pauses and ": " .. words[apart.cause] or "",
       waits = event.doing ~= "" and event.doing:short(36) or nil,
     },
     recoverable_ns = apart.lost_ns,
-    change = owned and { { pause = inside } } or nil,
-    about = not owned or nil,
-    at_most = not owned and "note" or nil, -- the rule for the cause says that it comes regularly
-    follows_from = not owned and not works and root or nil,
+    change = pauses and { { pause = pauses } } or nil,
+    about = not pauses or nil,
+    at_most = not pauses and "note" or nil, -- the rule for the cause has the time
+    follows_from = not pauses and not works and root or nil,
     metrics = {
       {
         name = "time that comes in every n-th step only",
@@ -439,8 +425,9 @@ return {
     for _, event in ipairs(trace:periodic_events()) do
       left = left:minus(event.steps)
     end
-    for _, event in ipairs(trace:periodic_events()) do
-      local found = of_event(trace, options, event, left)
+    local regular = require "regular_pauses"(trace)
+    for i, event in ipairs(trace:periodic_events()) do
+      local found = of_event(trace, options, event, regular[i], left)
       if found then findings[#findings + 1] = found end
     end
 

@@ -196,9 +196,9 @@ class DeviceEvents {
     const auto is_beside = [&](const RegularSteps& other) {
       const auto first = static_cast<std::int64_t>(regular.steps.front()),
                  other_first = static_cast<std::int64_t>(other.steps.front());
-      const std::int64_t apart =
-          std::abs(first - other_first) % static_cast<std::int64_t>(regular.every);
-      return other.every == regular.every && apart <= 1 + leeway(apart);
+      const auto every = static_cast<std::int64_t>(regular.every);
+      const std::int64_t apart = std::abs(first - other_first) % every;
+      return other.every == regular.every && std::min(apart, every - apart) <= 1 + leeway(every);
     };
     const auto beside = std::find_if(found.begin(), found.end(),
                                      [&](const Found& f) { return is_beside(f.regular); });
@@ -239,8 +239,8 @@ class DeviceEvents {
       if (more > event.cause_ns) std::tie(event.cause, event.cause_ns) = std::pair(c, more);
     }
     event.count = static_cast<std::int64_t>(found.times);
-    event.cost_ns = event.extra_ns * static_cast<double>(found.times) /
-                    static_cast<double>(account_.step_ns.size());
+    event.cost_ns =
+        event.extra_ns * static_cast<double>(found.times) / static_cast<double>(a_.step_count());
     for (const std::size_t step : steps) event.places.push_back({device_, step});
     return event;
   }
@@ -338,7 +338,7 @@ void add(PeriodicEvent event, std::vector<PeriodicEvent>& events) {
     of = (of * has + other * more) / (has + more);
   };
   mean(same->extra_ns, event.extra_ns);
-  mean(same->cost_ns, event.cost_ns);
+  same->cost_ns += event.cost_ns;
   mean(same->cause_ns, event.cause_ns);
   same->count = std::max(same->count, event.count);
   same->places.insert(same->places.end(), event.places.begin(), event.places.end());

@@ -17,13 +17,12 @@ struct PeriodicEvent {
   struct Place {
     std::size_t device = 0;  ///< in Analysis::devices
     std::size_t step = 0;    ///< in its steps
-    auto operator<=>(const Place&) const = default;
   };
   std::int64_t every = 0;     ///< steps from one to the next
   std::vector<Place> places;  ///< the steps that hold it, in order
   std::int64_t count = 0;     ///< how often it came; one may spread over several steps
   double extra_ns = 0;        ///< how much longer it makes its steps, as recorded; the mean
-  double cost_ns = 0;         ///< the same, spread over all steps
+  double cost_ns = 0;         ///< the same, spread over all steps of all devices
   std::size_t cause = 0;      ///< what most of it is, as Account::causes lists them
   double cause_ns = 0;        ///< how much of extra_ns
   /// If it is idle time: what the host did for most of it, and the range around that; else the

@@ -148,6 +148,25 @@ TEST_CASE("periodic events: the same on two devices is one, and is told once") {
         2 * static_cast<std::size_t>(a.periodic_events().front().count));
 }
 
+TEST_CASE("periodic events: one that reaches into the next step is one, also over a period's end") {
+  // Two steps of eight are long, of which the first lies at a period's end: 0, 7, 8, 15, ...
+  const Analysis a(trace_from_text(R"(
+    local ops, ranges, at = {}, {}, 0
+    for i = 0, 64 do
+      local takes = (i % 8 == 0 and 2000) or (i % 8 == 1 and 3000) or 1000
+      ops[#ops + 1] = { at + takes - 900, at + takes - 10, kernel = 'train',
+        launched = { at + takes - 950, at + takes - 940 } }
+      ranges[#ranges + 1] = { at, at + takes - 10, 'step ' .. i }
+      at = at + takes
+    end
+    return { ops = ops, ranges = ranges })"),
+                   Classes(), {});
+  REQUIRE(a.periodic_events().size() == 1);
+  CHECK(a.periodic_events().front().every == 8);
+  CHECK(a.periodic_events().front().extra_ns ==
+        doctest::Approx(3e6).epsilon(0.05));  // one may be cut off
+}
+
 TEST_CASE("periodic events: the range that launches the extra work owns it") {
   const Analysis a(trace_from_text(R"(
     local ops, ranges, at = {}, {}, 0
