@@ -1,6 +1,5 @@
--- A sentence after a space for the end of a message: that most of this idle time comes in every
--- n-th
--- step only (trace:periodic_events). "" if it comes in all steps alike.
+-- A sentence after a space for the end of a message: that most of this idle time comes in
+-- every n-th step only (trace:periodic_events). "" if it comes in all steps alike.
 local constants = {
   share = 0.5, -- more than all else
 }
