@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -309,10 +308,12 @@ class DeviceEvents {
     }
   }
 
-  std::size_t first_idle(Ns from) const {
-    const auto all = std::views::iota(std::size_t{0}, account_.idle.size());
-    return *std::ranges::partition_point(
-        all, [&](std::size_t i) { return account_.idle[i].span.end <= from; });
+  // Of what ends after a moment.
+  std::size_t first_idle(Ns at) const {
+    const auto& idle = account_.idle;
+    const auto first = std::partition_point(idle.begin(), idle.end(),
+                                            [&](const Idle& i) { return i.span.end <= at; });
+    return first.at;
   }
 
   using Owner = std::pair<NameId, NameId>;  // what, and the range around it
