@@ -1,6 +1,7 @@
 #include "analysis/crews.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -77,6 +78,49 @@ std::uint16_t Crews::of_op(Row op) const {
 bool Crews::are_apart(Row op, Row other) const {
   const std::uint16_t a = of_op(op), b = of_op(other);
   return a != no_index && b != no_index && a != b;
+}
+
+bool Crews::are_several() const {
+  std::uint16_t first = no_index;
+  return std::any_of(crew_.begin(), crew_.end(), [&](std::uint16_t crew) {
+    if (first == no_index) first = crew;
+    return crew != no_index && crew != first;
+  });
+}
+
+std::vector<std::uint16_t> Crews::working(const std::vector<Row>& ops) const {
+  constexpr double least = 0.1;  // as for other loops before and after the steps
+  std::vector<double> took(crew_.size());
+  double all_ns = 0;
+  for (const Row op : ops) {
+    const auto ns = static_cast<double>(trace_.span_of(op).length());
+    all_ns += ns;
+    if (const std::uint16_t crew = of_op(op); crew != no_index) took[crew] += ns;
+  }
+  std::vector<std::uint16_t> crews;
+  for (std::uint16_t crew = 0; crew < took.size(); ++crew)
+    if (took[crew] > 0 && took[crew] >= least * all_ns) crews.push_back(crew);
+  std::stable_sort(crews.begin(), crews.end(),
+                   [&](std::uint16_t a, std::uint16_t b) { return took[a] > took[b]; });
+  return crews;
+}
+
+std::vector<Row> Crews::of_any(const std::vector<Row>& ops,
+                               std::span<const std::uint16_t> crews) const {
+  std::vector<Row> theirs;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(theirs), [&](Row op) {
+    return std::find(crews.begin(), crews.end(), of_op(op)) != crews.end();
+  });
+  return theirs;
+}
+
+std::vector<Row> Crews::of_none(const std::vector<Row>& ops,
+                                std::span<const std::uint16_t> crews) const {
+  std::vector<Row> others;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(others), [&](Row op) {
+    return std::find(crews.begin(), crews.end(), of_op(op)) == crews.end();
+  });
+  return others;
 }
 
 bool Crews::is_beside(Row op) const {

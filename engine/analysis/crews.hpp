@@ -3,6 +3,7 @@
 // that uses a separate stream is a crew by itself.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trace/trace.hpp"
@@ -22,6 +23,15 @@ class Crews {
   /// Whether two operations are known to belong to two crews: then neither waits for the other
   /// unless the report shows it.
   bool are_apart(Row op, Row other) const;
+  /// Whether there is more than one.
+  bool are_several() const;
+  /// Those that launched a tenth or more of the work of some operations, that of most work first.
+  std::vector<std::uint16_t> working(const std::vector<Row>& ops) const;
+  /// The process of a crew.
+  std::uint16_t process(std::uint16_t crew) const { return trace_.threads[crew].process; }
+  /// Of some operations those that one of these crews launched, or none of them.
+  std::vector<Row> of_any(const std::vector<Row>& ops, std::span<const std::uint16_t> crews) const;
+  std::vector<Row> of_none(const std::vector<Row>& ops, std::span<const std::uint16_t> crews) const;
 
  private:
   const Trace& trace_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/launch_times.hpp"
+#include "analysis/repetition.hpp"
 
 namespace gh {
 namespace {
@@ -14,7 +15,42 @@ class LoopSearch {
  public:
   LoopSearch(const Trace& trace, const Classes& classes, const NameClasses& names,
              const ProgramKind& program, const std::vector<DeviceSteps>& devices)
-      : trace_(trace), classes_(classes), names_(names), program_(program), devices_(devices) {}
+      : trace_(trace),
+        classes_(classes),
+        names_(names),
+        program_(program),
+        devices_(devices),
+        crews_(trace) {}
+
+  // What another crew of a device repeats during its steps.
+  std::optional<OtherLoop> loop_beside(std::size_t device, std::uint16_t crew) const {
+    const DeviceSteps& own = devices_[device];
+    DeviceSteps theirs;
+    theirs.device = own.device;
+    theirs.process = crews_.process(crew);
+    theirs.ops = crews_.of_any(own.ops, {&crew, 1});
+    auto host = find_repetition(trace_, classes_, names_, program_, theirs);
+    if (!host) return std::nullopt;
+    theirs.levels.front().name = name_of(theirs, theirs.levels.front().name);
+    host->levels = theirs.levels;
+    const Span steps = steps_of(own);
+    const auto count = std::count_if(theirs.steps.begin(), theirs.steps.end(), [&](const Step& s) {
+      return s.span.end > steps.start && s.span.start < steps.end;
+    });
+    if (count == 0) return std::nullopt;
+    OtherLoop loop{.name = theirs.levels.front().name,
+                   .place = LoopPlace::beside,
+                   .device = device,
+                   .host = std::move(*host),
+                   .count = count,
+                   .crew = crew};
+    for (const Row op : theirs.ops) {
+      const Span span = trace_.span_of(op);
+      loop.beside_ns +=
+          std::max<Ns>(0, std::min(span.end, steps.end) - std::max(span.start, steps.start));
+    }
+    return loop;
+  }
 
   // What repeats before the steps, or after them, on the device that works most there.
   std::optional<OtherLoop> loop(bool after) const {
@@ -36,13 +72,17 @@ class LoopSearch {
     auto host = steps_from_launches(trace_, classes_, names_, program_, most);
     if (!host || host->levels.empty()) return std::nullopt;
     UnitLevel& unit = host->levels.front();
-    // Beside a loop that trains, one without updates validates or generates.
-    if (unit.name == "training step" && !updates(most)) unit.name = "batch";
+    unit.name = name_of(most, unit.name);
     // What trains outside of the steps is one of them, or a part of one.
     if (unit.name == "training step" ||
         (is_level(unit.name) && does_the_same(most, *host, devices_[at])))
       return std::nullopt;
-    return OtherLoop{unit.name, after, at, std::move(*host)};
+    const std::int64_t count = unit.count;
+    return OtherLoop{.name = unit.name,
+                     .place = after ? LoopPlace::after : LoopPlace::before,
+                     .device = at,
+                     .host = std::move(*host),
+                     .count = count};
   }
 
   // Whether something within the judged steps, or they themselves, are called that.
@@ -59,13 +99,20 @@ class LoopSearch {
     return {device.steps.front().span.start, device.steps.back().span.end};
   }
 
-  // A device with the operations that began before its steps, or after them.
+  // Beside a loop that trains, one without updates validates or generates.
+  std::string name_of(const DeviceSteps& part, const std::string& name) const {
+    return name == "training step" && !updates(part) ? "batch" : name;
+  }
+
+  // A device with the operations that began before its steps, or after them, less those of the
+  // loops beside these.
   DeviceSteps part_of(const DeviceSteps& device, bool after) const {
     const Span steps = steps_of(device);
     DeviceSteps part;
     part.device = device.device;
     part.process = device.process;
-    for (const Row op : device.ops)
+    for (const Row op :
+         device.other_crews.empty() ? device.ops : crews_.of_none(device.ops, device.other_crews))
       if (after ? trace_.ops.start[op] >= steps.end : trace_.ops.start[op] < steps.start)
         part.ops.push_back(op);
     return part;
@@ -110,6 +157,7 @@ class LoopSearch {
   const NameClasses& names_;
   const ProgramKind& program_;
   const std::vector<DeviceSteps>& devices_;
+  const Crews crews_;
 };
 
 }  // namespace
@@ -119,13 +167,18 @@ std::vector<OtherLoop> other_loops(const Trace& trace, const Classes& classes,
                                    const std::vector<DeviceSteps>& devices) {
   const LoopSearch search(trace, classes, names, program, devices);
   std::vector<OtherLoop> loops;
-  for (const bool after : {false, true}) {
-    std::optional<OtherLoop> loop = search.loop(after);
-    if (!loop) continue;
-    if (search.is_level(loop->name) || (!loops.empty() && loops.front().name == loop->name))
-      loop->name = (after ? "later " : "earlier ") + loop->name;
+  const auto add = [&](std::optional<OtherLoop> loop, const std::string& where) {
+    if (!loop) return;
+    const bool is_known = std::any_of(loops.begin(), loops.end(),
+                                      [&](const OtherLoop& l) { return l.name == loop->name; });
+    if (is_known || search.is_level(loop->name)) loop->name = where + loop->name;
     loops.push_back(std::move(*loop));
-  }
+  };
+  add(search.loop(false), "earlier ");
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    for (const std::uint16_t crew : devices[d].other_crews)
+      add(search.loop_beside(d, crew), "other ");
+  add(search.loop(true), "later ");
   return loops;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -117,6 +118,28 @@ bool hold_half(const Trace& trace, const DeviceSteps& device) {
          busy_fraction(trace, device) >= least;
 }
 
+// Whether the steps of a loop hold as many steps of another each, one or more: a batch is prepared
+// for each, or an update follows every fourth. A queue between the two fills at first and empties
+// in the end, so that the middle of the loop tells. In loops that run at their own rates, fewer of
+// the steps hold as many, or one more or less comes every now and then.
+bool take_turns(const HostSteps& loop, const HostSteps& other) {
+  std::vector<std::int64_t> held;
+  auto next = other.begins.begin();
+  for (const HostSteps::Begin& begin : loop.begins) {
+    const auto behind = std::partition_point(
+        next, other.begins.end(),
+        [end = host_end(loop, begin.at)](const HostSteps::Begin& b) { return b.at < end; });
+    held.push_back(behind - next);
+    next = behind;
+  }
+  const auto quarter = static_cast<std::ptrdiff_t>(held.size() / 4);
+  held = {held.begin() + quarter, held.end() - quarter};
+  const std::int64_t each = median(held), steps = std::ssize(held),
+                     all = std::accumulate(held.begin(), held.end(), std::int64_t{0});
+  return each > 0 && 4 * std::count(held.begin(), held.end(), each) >= 3 * steps &&
+         std::abs(all - each * steps) <= 1;
+}
+
 // The names of steps from ranges, and of the repetitions within a typical one.
 std::vector<UnitLevel> levels_of(const Trace& trace, const Classes& classes,
                                  const NameClasses& names, const ProgramKind& program,
@@ -192,6 +215,39 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
   host = steps_from_launches(trace, classes, names, program, device);
   if (host) take_launches(trace, device, *host);
   return device.steps.empty() ? std::nullopt : std::move(host);
+}
+
+std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const ProgramKind& program,
+                                         const Crews& crews, DeviceSteps& device) {
+  std::vector<std::uint16_t> others;
+  if (crews.are_several()) others = crews.working(device.ops);
+  if (others.size() < 2) return find_repetition(trace, classes, names, program, device);
+  const std::uint16_t main = others.front();
+  others.erase(others.begin());
+  const auto with_ops = [&](std::uint16_t crew, std::vector<Row> ops) {
+    DeviceSteps some;
+    some.device = device.device;
+    some.process = crews.process(crew);
+    some.ops = std::move(ops);
+    return some;
+  };
+  DeviceSteps own = with_ops(main, crews.of_none(device.ops, others));
+  if (const auto host = find_repetition(trace, classes, names, program, own))
+    std::erase_if(others, [&](std::uint16_t crew) {
+      DeviceSteps theirs = with_ops(crew, crews.of_any(device.ops, {&crew, 1}));
+      const auto other = find_repetition(trace, classes, names, program, theirs);
+      return !other || take_turns(*host, *other) || take_turns(*other, *host);
+    });
+  else
+    others.clear();
+  if (others.empty()) return find_repetition(trace, classes, names, program, device);
+  own = with_ops(main, crews.of_none(device.ops, others));
+  std::optional<HostSteps> host = find_repetition(trace, classes, names, program, own);
+  own.ops = std::move(device.ops);
+  own.other_crews = std::move(others);
+  device = std::move(own);
+  return host;
 }
 
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/crews.hpp"
 #include "analysis/host_steps.hpp"
 #include "analysis/steps.hpp"
 
@@ -16,6 +17,13 @@ namespace gh {
 std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
                                          DeviceSteps& device);
+
+/// The same where several crews may work on the device: two models that share it, or a loop whose
+/// batches another thread prepares there. The steps are those of the crew that works most. The
+/// others take part in them, unless they repeat something else at their own rate.
+std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
+                                         const NameClasses& names, const ProgramKind& program,
+                                         const Crews& crews, DeviceSteps& device);
 
 /// Cuts a device's time where the host began the steps of another device of the job. Leaves no
 /// steps unless the device does about the same in most of them.

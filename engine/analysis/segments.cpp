@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -98,6 +99,25 @@ std::vector<LongIdle> long_idle_in(const Analysis& a, const Account& account, Se
   return found;
 }
 
+// Loops that share a device with the judged steps share its work: as much of the time that the
+// device was busy as their operations took of all. The units of one device that repeats nothing
+// else are no news.
+void add_loops_beside(const Analysis& a, const std::vector<OtherLoop>& loops, Segment& steps) {
+  for (const OtherLoop& loop : loops) {
+    if (loop.place != LoopPlace::beside) continue;
+    double all_ns = 0;
+    a.each_op_in_steps(
+        loop.device, [&](Row op) { all_ns += static_cast<double>(a.trace.span_of(op).length()); });
+    const double share = std::min(1.0, static_cast<double>(loop.beside_ns) / std::max(all_ns, 1.0));
+    const auto ns =
+        std::llround(share * static_cast<double>(a.account.devices[loop.device].busy_ns));
+    const UnitLevel unit{loop.name, loop.count};
+    steps.units.front().busy_ns -= ns;
+    steps.units.push_back({unit, ns});
+  }
+  if (steps.units.size() == 1) steps.units.clear();
+}
+
 // An encoder that runs before the loop is no start-up.
 void tell_start_up(std::vector<Segment>& segments) {
   const auto steps = std::find_if(segments.begin(), segments.end(),
@@ -109,6 +129,14 @@ void tell_start_up(std::vector<Segment>& segments) {
 }
 
 }  // namespace
+
+LoopPlace Segment::place() const {
+  switch (kind) {
+    case Kind::steps: return LoopPlace::beside;
+    case Kind::after: return LoopPlace::after;
+    default: return LoopPlace::before;
+  }
+}
 
 Ns Segments::device_ns() const {
   Ns ns = 0;
@@ -183,13 +211,12 @@ Segments segments_of(const Analysis& a) {
     if (s.kind == Segment::Kind::steps) {
       s.units = units_of_devices(a);
       s.steps = s.units.front().unit.count;
-      if (s.units.size() == 1) s.units.clear();
+      add_loops_beside(a, loops, s);
     } else {
-      for (const OtherLoop& loop : loops)
-        if (loop.after == (s.kind == Segment::Kind::after))
-          s.loop = UnitLevel{loop.name, loop.host.levels.front().count};
       s.long_idle = long_idle_in(a, account, s.kind, parts, loops);
     }
+    for (const OtherLoop& loop : loops)
+      if (loop.place == s.place() && !s.loop) s.loop = UnitLevel{loop.name, loop.count};
     segments.list.push_back(std::move(s));
   }
   tell_start_up(segments.list);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "analysis/loop_place.hpp"
 
 namespace gh {
 
@@ -17,7 +18,7 @@ struct LongIdle {
   std::size_t device = 0;
 };
 
-/// A unit that some of the devices repeat.
+/// A unit that some of the devices repeat, or a loop that shares them.
 struct UnitShare {
   UnitLevel unit;  ///< with the most judged steps of any of these devices
   Ns busy_ns = 0;  ///< how long they worked, summed
@@ -37,10 +38,11 @@ struct Segment {
   Ns busy_ns = 0;    ///< of that, in which the GPUs worked
   /// Judged steps, on the device that has the most of those that repeat the report's unit.
   std::int64_t steps = 0;
-  /// Of the steps, where devices repeat different units at the same time: each unit, the report's
-  /// first. Empty where all repeat the same.
+  /// Of the steps, where devices repeat different units at the same time, or several loops share a
+  /// device: each unit, the report's first. Empty where there is one.
   std::vector<UnitShare> units;
-  /// What repeats in it beside the unit, if the GPU works there: the name is one for `--unit`.
+  /// What else repeats in it, if the GPU works there, or at the same time as the steps: the name is
+  /// one for `--unit`.
   std::optional<UnitLevel> loop;
   std::vector<Ns> cause_ns;  ///< by cause of Segments::causes, summed over devices
   /// Pauses outside of the steps that belong to no step and to no other loop, by device and in
@@ -50,6 +52,8 @@ struct Segment {
   /// judged: others may be longer.
   std::vector<LongIdle> long_idle;
 
+  /// Where `loop` lies.
+  LoopPlace place() const;
   double busy_fraction() const {
     return device_ns > 0 ? static_cast<double>(busy_ns) / static_cast<double>(device_ns) : 0;
   }

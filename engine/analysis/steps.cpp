@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/crews.hpp"
 #include "analysis/job_steps.hpp"
 #include "analysis/launch_times.hpp"
 #include "analysis/other_loops.hpp"
@@ -130,6 +131,19 @@ void keep_typical(DeviceSteps& device) {
   leave_out_startup(device);
 }
 
+// Cuts a device's time where one of its crews began the repetitions of a loop.
+void cut_in_loop_of_crew(const Trace& trace, const Classes& classes, const NameClasses& names,
+                         const Crews& crews, const OtherLoop& loop, bool of_it,
+                         DeviceSteps& device) {
+  std::vector<Row> all = std::move(device.ops);
+  device.ops = crews.of_any(all, {&*loop.crew, 1});
+  if (!device.ops.empty()) cut_in_loop(trace, classes, names, loop.host, of_it, device);
+  device.process = crews.process(*loop.crew);
+  device.other_crews = crews.working(all);
+  std::erase(device.other_crews, *loop.crew);
+  device.ops = std::move(all);
+}
+
 // Of the devices of a selection those on which another loop of that name repeats, beside the steps
 // that are judged if nobody chooses.
 std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& classes,
@@ -146,7 +160,10 @@ std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& clas
       in_loop.device = devices[d].device;
       in_loop.process = devices[d].process;
       in_loop.ops = std::move(devices[d].ops);
-      cut_in_loop(trace, classes, names, loop.host, d == loop.device, in_loop);
+      if (loop.crew)
+        cut_in_loop_of_crew(trace, classes, names, Crews(trace), loop, d == loop.device, in_loop);
+      else
+        cut_in_loop(trace, classes, names, loop.host, d == loop.device, in_loop);
       devices[d] = std::move(in_loop);
     }
     std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
@@ -318,9 +335,10 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
     throw Error("--unit window and --steps exclude each other: a window has no steps");
   if (selection.unit != window_unit) {
     std::vector<std::optional<HostSteps>> found;
+    const Crews crews(trace);
     for (DeviceSteps& device : devices) {
       check_time();
-      found.push_back(find_repetition(trace, classes, names, program, device));
+      found.push_back(find_repetition(trace, classes, names, program, crews, device));
     }
     agree_on_unit(trace, classes, names, program, found, devices);
     take_steps_of_others(trace, classes, names, program, found, devices);

@@ -73,6 +73,9 @@ struct DeviceSteps {
   /// False if the profiler lost work in all of the steps, in most repetitions of launches, or in
   /// the window.
   bool whole = true;
+  /// The crews (crews.hpp) that repeat something else on the device at the same time: what they
+  /// launch cuts no steps.
+  std::vector<std::uint16_t> other_crews;
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 

@@ -163,7 +163,9 @@ std::vector<SegmentLine> segment_lines(const Analysis& a) {
     lines.push_back({.label = label_of(a, s),
                      .ns = s.device_ns / devices,
                      .fraction = segments.fraction(s),
-                     .repeats = s.loop ? plural(s.loop->count, s.loop->name) : "",
+                     .repeats = s.loop && s.place() != LoopPlace::beside
+                                    ? plural(s.loop->count, s.loop->name)
+                                    : "",
                      .segment = &s});
   return lines;
 }
@@ -238,8 +240,11 @@ std::string different_units_text(const Analysis& a) {
   const auto unit_of = [](const DeviceSteps& d) {
     return d.levels.empty() ? std::string() : d.levels.front().name;
   };
-  if (std::all_of(a.devices.begin(), a.devices.end(),
-                  [&](const DeviceSteps& d) { return unit_of(d) == unit_of(a.devices.front()); }))
+  const bool is_shared = std::any_of(a.devices.begin(), a.devices.end(),
+                                     [](const DeviceSteps& d) { return !d.other_crews.empty(); });
+  if (!is_shared && std::all_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
+        return unit_of(d) == unit_of(a.devices.front());
+      }))
     return "";
   std::vector<std::string> texts;
   for (const Segment& s : a.segments().list) {
@@ -251,14 +256,21 @@ std::string different_units_text(const Analysis& a) {
           u.unit.name == window_unit ? "no steps" : plural(u.unit.count, u.unit.name),
           percent(static_cast<double>(u.busy_ns) / static_cast<double>(std::max<Ns>(all_ns, 1)))));
   }
-  return texts.empty() ? "" : fmt::format("The GPUs repeat different units: {}.", listed(texts));
+  if (texts.empty()) return "";
+  return fmt::format(
+      "{}: {}.",
+      is_shared ? "Loops run on a GPU at the same time" : "The GPUs repeat different units",
+      listed(texts));
 }
 
 std::string loop_label(const Analysis& a, const JudgedLoop& loop) {
   if (loop.name.find(' ') != std::string::npos)
     return plural(loop.name);  // "later batch" says where
-  return plural(loop.name) +
-         (loop.after ? " after the last " + a.words().noun : " before the " + a.words().many);
+  switch (loop.place) {
+    case LoopPlace::before: return plural(loop.name) + " before the " + a.words().many;
+    case LoopPlace::beside: return plural(loop.name) + " beside the " + a.words().many;
+    default: return plural(loop.name) + " after the last " + a.words().noun;
+  }
 }
 
 std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {

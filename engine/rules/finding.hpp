@@ -11,6 +11,7 @@
 #include "analysis/analysis.hpp"
 #include "analysis/cause.hpp"
 #include "analysis/facts.hpp"
+#include "analysis/loop_place.hpp"
 #include "base/text.hpp"
 #include "rules/suppression.hpp"
 #include "whatif/plan.hpp"
@@ -176,8 +177,8 @@ struct Answers : Asked {
 
 /// Another loop of the program, judged by itself: `--unit` has the same steps.
 struct JudgedLoop {
-  std::string name;                ///< as in Segment::loop
-  bool after = false;              ///< the report's steps; otherwise before them
+  std::string name;  ///< as in Segment::loop
+  LoopPlace place = LoopPlace::before;
   std::int64_t steps = 0;          ///< that were judged, on the device that has the most
   Ns step_ns = 0;                  ///< the mean, as Asked::step has it
   double busy_fraction = 0;        ///< of that, in which the GPUs work, 0 to 1

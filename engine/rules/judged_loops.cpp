@@ -29,7 +29,7 @@ JudgedLoop judged(const Segment& segment, const std::vector<Rule>& rules, const 
 
   JudgedLoop loop;
   loop.name = segment.loop->name;
-  loop.after = segment.kind == Segment::Kind::after;
+  loop.place = segment.place();
   for (const DeviceSteps& d : analysis.devices)
     loop.steps = std::max(loop.steps, static_cast<std::int64_t>(d.steps.size()));
   loop.step_ns = report.step.ns;
@@ -48,7 +48,9 @@ std::vector<JudgedLoop> judged_loops(const std::vector<Rule>& rules, const Analy
   constexpr double least = 0.1;  // of the recording: what takes less changes no decision
   std::vector<JudgedLoop> loops;
   const bool chosen = !selection.unit.empty() || !selection.range.empty() || selection.steps;
-  if (chosen || fraction_outside(analysis) < least) return loops;
+  const bool is_alone = std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                                    [](const DeviceSteps& d) { return d.other_crews.empty(); });
+  if (chosen || (is_alone && fraction_outside(analysis) < least)) return loops;
   for (const Segment& segment : analysis.segments().list)
     if (segment.loop && analysis.segments().fraction(segment) >= least)
       loops.push_back(timed("other loop", [&] {

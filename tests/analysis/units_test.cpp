@@ -25,7 +25,10 @@ namespace {
 // ranks are recorded together.
 class Program {
  public:
-  explicit Program(int rank = 0) : rank_(rank) {}
+  explicit Program(int rank = 0) : Program(rank, rank) {}
+  Program(int rank, int gpu) : rank_(rank), gpu_(gpu) {}
+  double now_us() const { return now_; }
+  double busy_us() const { return busy_; }
   /// Of the launches that follow, the profiler loses about one in `n`, with their calls.
   void lose_one_in(std::size_t n, std::uint64_t seed) {
     lose_ = n;
@@ -69,9 +72,9 @@ class Program {
   static std::vector<DeviceSteps> units_of_ranks(const std::vector<const Program*>& ranks,
                                                  const std::string& unit = "") {
     std::string text = R"(
-      local ops, calls, ranges, what, rank = {}, {}, {}, {}, 0
+      local ops, calls, ranges, what, rank, gpu = {}, {}, {}, {}, 0, 0
       local function o(from, to, which, launched)
-        local op = { from, to, launched = { launched, launched + 2 }, rank = rank }
+        local op = { from, to, launched = { launched, launched + 2 }, rank = rank, gpu = gpu }
         for name, value in pairs(what[which]) do op[name] = value end
         ops[#ops + 1] = op
       end
@@ -79,8 +82,8 @@ class Program {
       local function r(from, to, name) ranges[#ranges + 1] = { from, to, name, rank = rank } end
     )";
     for (const Program* p : ranks)
-      text += fmt::format("rank = {}\nwhat = {{ {} }}\n{}", p->rank_, fmt::join(p->what_, ", "),
-                          p->text_);
+      text += fmt::format("rank, gpu = {}, {}\nwhat = {{ {} }}\n{}", p->rank_, p->gpu_,
+                          fmt::join(p->what_, ", "), p->text_);
     const Trace trace =
         trace_from_text(text + "return { ops = ops, calls = calls, ranges = ranges }");
     const Classes classes;
@@ -100,6 +103,7 @@ class Program {
   Program& operation(const std::string& what, double us) {
     const double start = std::max(now_ + 2, done_);
     done_ = start + us;
+    busy_ += us;
     const auto which = std::find(what_.begin(), what_.end(), "{" + what + "}") - what_.begin();
     if (which == std::ssize(what_)) what_.push_back("{" + what + "}");
     if (lose_ == 0 || random_.below(lose_) != 0)
@@ -108,10 +112,10 @@ class Program {
     return *this;
   }
 
-  int rank_;
+  int rank_, gpu_;
   std::size_t lose_ = 0;
   Random random_{1};
-  double now_ = 10, done_ = 0;
+  double now_ = 10, done_ = 0, busy_ = 0;
   std::vector<std::string> what_;  // each operation that differs
   std::string text_;               // Lua
 };
@@ -685,6 +689,63 @@ TEST_CASE("units: a validation that only one rank runs changes no unit") {
       CHECK(d.levels.front().count == steps);
       CHECK(d.levels == ranks.front().levels);
     }
+  }
+}
+
+TEST_CASE("units: processes that share a GPU repeat each its own loop, at its own rate") {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const int steps = 8 + static_cast<int>(random.below(16)),
+              layers = 2 + static_cast<int>(random.below(5)),
+              fewer = 1 + static_cast<int>(random.below(3));
+    const auto some = [&](std::size_t n) { return static_cast<double>(random.below(n)); };
+    Program trains(0, 0), serves(1, 0);
+    trains.times(steps, [&](int) {
+      pass(trains, layers);
+      trains.kernel(adam, 320).kernel(adam, 97).host(200 + some(100));
+    });
+    // So many tokens to a step, about, that they do not seem to take turns.
+    const double each_us = trains.now_us() / steps / (fewer + 0.3 + some(40) / 100);
+    int tokens = 0;
+    for (; serves.now_us() < trains.now_us(); ++tokens) {
+      const double next_us = serves.now_us() + each_us * (0.8 + some(40) / 100);
+      serves.copy("h2d", 512).kernel(embedding, 78, 10 + some(20));
+      serves.times(fewer, [&](int) { layer(serves, 3); });
+      serves.copy("d2h", 8).host(std::max(0.0, next_us - serves.now_us()));
+    }
+    const auto devices = Program::units_of_ranks({&trains, &serves});
+    REQUIRE(devices.size() == 1);
+    const bool first_is_slower = trains.busy_us() > serves.busy_us();
+    CAPTURE(told(devices[0]));
+    CHECK(devices[0].levels.front().count == (first_is_slower ? steps : tokens));
+    CHECK(devices[0].process == (first_is_slower ? 0 : 1));
+    CHECK(devices[0].other_crews.size() == 1);
+  }
+}
+
+TEST_CASE("units: a process that prepares a batch for each step takes part in it") {
+  for (const int ahead : {0, 1, 3}) {
+    CAPTURE(ahead);
+    Random random(5);
+    Program prepares(0, 0), trains(1, 0);
+    std::vector<double> ready;
+    prepares.times(30, [&](int) {
+      prepares.copy("h2d", 65536).kernel("augment", 80, 150).kernel("mix", 81, 50).copy("d2d", 512);
+      if (static_cast<int>(ready.size()) >= ahead)  // the queue is full
+        prepares.host(1500 + static_cast<double>(random.below(300)));
+      ready.push_back(prepares.now_us());
+    });
+    for (const double at : ready) {
+      trains.host(std::max(0.0, at - trains.now_us()));
+      pass(trains, 2);
+      trains.kernel(adam, 320).kernel(adam, 97);
+    }
+    const auto devices = Program::units_of_ranks({&prepares, &trains});
+    REQUIRE(devices.size() == 1);
+    CAPTURE(told(devices[0]));
+    CHECK(devices[0].other_crews.empty());
+    CHECK(std::abs(devices[0].levels.front().count - 30) <= 1);
   }
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst 
   REQUIRE(report.loops.size() == 1);
   const gh::JudgedLoop& loop = report.loops.front();
   CHECK(loop.name == "later iteration");
-  CHECK(loop.after);
+  CHECK(loop.place == gh::LoopPlace::after);
   CHECK(loop.steps >= 18);
   CHECK(loop.step_ns <= 500'000);
   CHECK(loop.busy_fraction < 0.5);
