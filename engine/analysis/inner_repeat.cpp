@@ -81,8 +81,12 @@ class BesideOther {
   bool are_alike() const { return alike_; }
   // Whether the other has the i-th entry.
   bool has(std::size_t i) const { return has_[i] != 0; }
-  // What the other has between the entry before the i-th and that one.
-  Range before(std::size_t i) const { return between_[i]; }
+  // What the other has between the entry before the i-th and that one; if it lacks that one as
+  // well, up to the next.
+  Range before(std::size_t i) const {
+    const bool is_empty = between_[i].from == between_[i].to;
+    return is_empty && i < has_.size() && !has(i) ? between_[i + 1] : between_[i];
+  }
 
  private:
   // How many entries of both lie before the next that is the same: as few as possible.

@@ -429,21 +429,76 @@ class Search {
     return (ends.before[place] != nowhere) + (ends.after[place - 1] != nowhere) - 1;
   }
 
+  static constexpr std::size_t neighbours = 8;  // on either side of an entry
+
+  // How many of the entries around one come around another, too.
+  std::size_t common_neighbours(std::size_t i, std::size_t other) const {
+    const auto common = [&](const auto& neighbour) {
+      std::vector<Token> of_one, of_other, both;
+      for (std::size_t n = 1; n <= neighbours; ++n) {
+        if (const std::size_t at = neighbour(i, n); at < seq_.size()) of_one.push_back(token(at));
+        if (const std::size_t at = neighbour(other, n); at < seq_.size())
+          of_other.push_back(token(at));
+      }
+      std::sort(of_one.begin(), of_one.end());
+      std::sort(of_other.begin(), of_other.end());
+      std::set_intersection(of_one.begin(), of_one.end(), of_other.begin(), of_other.end(),
+                            std::back_inserter(both));
+      return both.size();
+    };
+    // What lies before the first entry is no place: the difference wraps.
+    return common([](std::size_t at, std::size_t n) { return at - n; }) +
+           common([](std::size_t at, std::size_t n) { return at + n - 1; });
+  }
+
+  // Where a place is in the k-th repetition; `nowhere` if it is not.
+  std::size_t found_in(const std::vector<std::size_t>& cuts, std::size_t k, const Place& place) {
+    std::size_t found = nowhere;
+    each_place(cuts, k, [&](std::size_t i, const Place& at) {
+      if (at == place) found = i;
+    });
+    return found;
+  }
+
+  // The repetition of median length, or, if the profiler lost the place there at which most pause
+  // for longest, one about as long that has it. What stands in for it lies among others.
+  std::size_t typical_of(const std::vector<std::size_t>& cuts, const std::vector<Place>& longest_at,
+                         const Place& of_most) {
+    const std::size_t median = of_median_length(cuts), in_median = found_in(cuts, median, of_most);
+    const auto apart = [&](std::size_t k) {
+      const std::size_t a = cuts[k + 1] - cuts[k], b = cuts[median + 1] - cuts[median];
+      return std::max(a, b) - std::min(a, b);
+    };
+    std::size_t best = median;
+    for (std::size_t k = 0; k < longest_at.size() && longest_at[median] != of_most; ++k)
+      if (longest_at[k] == of_most && (best == median || apart(k) < apart(best))) best = k;
+    const bool is_lost = in_median == nowhere ||
+                         common_neighbours(in_median, found_in(cuts, best, of_most)) < neighbours;
+    return is_lost ? best : median;
+  }
+
   // Any cut gives repetitions of the right length. Prefer to cut where the host pauses before it
   // starts over, or, if it hardly pauses, where the most repetitions are whole.
   std::vector<std::size_t> well_cut(const std::vector<std::size_t>& cuts) {
     constexpr double least_pause = 0.05;  // of a repetition
-    const std::size_t typical = of_median_length(cuts);
-    const std::size_t from = cuts[typical];
-    std::map<Place, std::size_t> longest_at;  // in how many repetitions the longest pause is there
+    std::vector<Place> longest_at;        // by repetition
+    std::map<Place, std::size_t> votes_for;
     for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
       std::pair<Ns, Place> longest{-1, {}};
       each_place(cuts, k, [&](std::size_t i, const Place& place) {
         const Ns pause = seq_.pause_before(i);
         if (pause > longest.first) longest = {pause, place};
       });
-      ++longest_at[longest.second];
+      longest_at.push_back(longest.second);
+      ++votes_for[longest.second];
     }
+    const auto most =
+        std::max_element(votes_for.begin(), votes_for.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::size_t typical = 2 * most->second >= longest_at.size()
+                                    ? typical_of(cuts, longest_at, most->first)
+                                    : of_median_length(cuts);
+    const std::size_t from = cuts[typical];
     const Ends ends = ends_of(cuts, typical);
     const double took = static_cast<double>(seq_.begun(cuts.back()) - seq_.begun(cuts.front())) /
                         static_cast<double>(cuts.size() - 1);
@@ -454,9 +509,9 @@ class Search {
     } best;
     std::pair<std::size_t, Place> chosen{0, {token(from), 0}};
     each_place(cuts, typical, [&](std::size_t i, const Place& place) {
-      const auto votes = longest_at.find(place);
+      const auto votes = votes_for.find(place);
       Choice choice{.whole = whole_at_ends(ends, i - from),
-                    .votes = votes == longest_at.end() ? 0 : votes->second};
+                    .votes = votes == votes_for.end() ? 0 : votes->second};
       choice.pauses =
           2 * choice.votes >= cuts.size() - 1 &&
           static_cast<int>(cuts.size()) - 1 + choice.whole >= static_cast<int>(least_count) &&
@@ -479,12 +534,16 @@ class Search {
     if (place > 0 && ends.before[place] != nowhere) moved.push_back(ends.before[place]);
     const std::size_t at_front = moved.size();
     for (std::size_t k = 0; place > 0 && k + 1 < cuts.size(); ++k) {
-      std::size_t found = nowhere, longest = cuts[k];
+      std::size_t found = nowhere, longest = std::min(cuts[k + 1], seq_.size() - 1);
       each_place(cuts, k, [&](std::size_t i, const Place& at) {
         if (at == told) found = i;
-        if (seq_.pause_before(i) > seq_.pause_before(longest)) longest = i;
+        if (i > cuts[k] && seq_.pause_before(i) > seq_.pause_before(longest)) longest = i;
       });
-      if (found == nowhere && at_pause) found = longest;
+      // Where it was lost, a later one like it may stand in for it, but among others.
+      if (at_pause && longest != found &&
+          (found == nowhere || common_neighbours(longest, cuts[typical] + place) >
+                                   common_neighbours(found, cuts[typical] + place)))
+        found = longest;
       if (found != nowhere) moved.push_back(found);
     }
     // A missing cut would join two repetitions.

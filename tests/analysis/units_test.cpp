@@ -626,9 +626,7 @@ double mean_ms(const DeviceSteps& d) {
 }
 
 TEST_CASE("units: launches that the profiler lost without a trace change neither levels nor unit") {
-  constexpr int programs = 24;
-  int with_all_levels = 0;
-  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     Random random(seed);
     Training whole{
@@ -645,14 +643,10 @@ TEST_CASE("units: launches that the profiler lost without a trace change neither
     CAPTURE(told(b));
     CHECK(a.levels.front().name == "training step");
     CHECK(a.levels.front().count == whole.steps);
-    REQUIRE_FALSE(b.levels.empty());
-    CHECK(b.levels.front() == a.levels.front());
-    with_all_levels += b.levels == a.levels;
-    for (std::size_t l = 1; l < b.levels.size(); ++l)  // fewer may show, but no others
-      CHECK(std::find(a.levels.begin(), a.levels.end(), b.levels[l]) != a.levels.end());
+    CHECK(b.levels == a.levels);
+    REQUIRE_FALSE(b.steps.empty());
     CHECK(mean_ms(b) == doctest::Approx(mean_ms(a)).epsilon(0.02));
   }
-  CHECK(10 * with_all_levels >= 9 * programs);
 }
 
 TEST_CASE("units: a validation that only one rank runs changes no unit") {
