@@ -2,7 +2,9 @@
 // for the layers of one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "analysis/segments.hpp"
 #include "support/traces.hpp"
@@ -81,6 +83,45 @@ TEST_CASE("recorded units: of a sweep of sizes one is judged") {
   });
   CHECK(uploaded == std::int64_t{2} << 30);
   CHECK(a.trace.ops.end[a.devices[0].ops.back()] == a.devices[0].steps.front().span.end);
+}
+
+TEST_CASE("recorded units: two loops that share the GPU have each their share, and its name") {
+  for (const auto& [name, least, most] : {std::tuple{"trained-beside-tokens", 0.2, 0.4},
+                                          std::tuple{"trained-beside-a-process", 0.1, 0.25}}) {
+    CAPTURE(name);
+    const Analysis a = recorded_unit(name);
+    CHECK(contains(repeated_in(a), "40 training steps of 4 layers"));
+    const Segments segments = segments_of(a);
+    const auto steps =
+        std::find_if(segments.list.begin(), segments.list.end(),
+                     [](const Segment& s) { return s.kind == Segment::Kind::steps; });
+    REQUIRE(steps != segments.list.end());
+    REQUIRE(steps->units.size() == 2);
+    CHECK(steps->units[0].unit.name == "training step");
+    CHECK(steps->units[1].unit.name == "batch");
+    CHECK(steps->units[1].unit.count > 4 * steps->steps);
+    const double share = static_cast<double>(steps->units[1].busy_ns) /
+                         static_cast<double>(steps->units[0].busy_ns + steps->units[1].busy_ns);
+    CHECK(share > least);
+    CHECK(share < most);
+
+    // Judged by itself, its batches are cut where their own work ends.
+    Selection batches;
+    batches.unit = "batch";
+    const Analysis other(recorded("unit-" + std::string(name)), Classes(), batches);
+    CHECK(other.unit() == "batch");
+    CHECK(other.step_count() > steps->units[1].unit.count - 4);
+    CHECK(other.recorded_step_ns() < a.recorded_step_ns() / 3);
+  }
+}
+
+TEST_CASE("recorded units: batches that another thread prepares on the GPU are of the steps") {
+  const Analysis a = recorded_unit("augmented-beside");
+  CHECK(contains(repeated_in(a), "40 training steps of 4 layers"));
+  for (const Segment& s : segments_of(a).list) {
+    CHECK(s.units.empty());
+    CHECK_FALSE(s.loop.has_value());
+  }
 }
 
 TEST_CASE("recorded units: a second loop is named beside the first") {

@@ -62,6 +62,41 @@ TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst 
   CHECK(contains(texts.front(), "--unit 'later iteration' judges them."));
 }
 
+TEST_CASE("other loops: one that shares the GPU with the steps is judged beside them") {
+  const gh::Analysis a = analysed(R"(
+    local ops = {}
+    for i = 0, 11 do
+      local at = 1000 * i
+      ops[#ops + 1] = { at + 10, at + 600, kernel = 'work', launched = { at, at + 5 } }
+      ops[#ops + 1] = { at + 600, at + 980, kernel = 'rest', launched = { at + 5, at + 8 } }
+    end
+    for i = 0, 39 do
+      local at = 290 * i
+      for k = 0, 3 do
+        local from = at + 60 * k
+        ops[#ops + 1] = { from + 20, from + 40, kernel = 'small' .. k, rank = 1, gpu = 0,
+                          launched = { from, from + 15 } }
+      end
+    end
+    return { ops = ops })");
+  REQUIRE(a.devices.size() == 1);
+  const std::string shares = gh::different_units_text(a);
+  CAPTURE(shares);
+  CHECK(contains(shares, "Loops run on a GPU at the same time: 11 iterations ("));
+  CHECK(contains(shares, " other iterations ("));
+  gh::Report report;
+  report.loops = gh::judged_loops(gh::own_rules(), a, {}, {}, {});
+  REQUIRE(report.loops.size() == 1);
+  const gh::JudgedLoop& loop = report.loops.front();
+  CHECK(loop.name == "other iteration");
+  CHECK(loop.place == gh::LoopPlace::beside);
+  CHECK(loop.steps >= 38);
+  CHECK(loop.step_ns < 300'000);
+  const std::vector<std::string> texts = gh::loop_texts(a, report);
+  CAPTURE(texts.front());
+  CHECK(texts.front().starts_with("In the other iterations ("));
+}
+
 TEST_CASE("other loops: where nothing is wrong, the line says so") {
   const gh::Analysis a = two_loops(works);
   gh::Report report;

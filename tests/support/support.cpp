@@ -136,6 +136,7 @@ bool is_marked(const fs::path& path) {
                                              "um-stencil-device",
                                              "unfused-mlp",
                                              "unit-accumulation",
+                                             "unit-augmented-beside",
                                              "unit-collected",
                                              "unit-continuous-batching",
                                              "unit-fsdp-layers",
@@ -146,6 +147,8 @@ bool is_marked(const fs::path& path) {
                                              "unit-queue-runs-dry",
                                              "unit-size-sweep",
                                              "unit-train-then-generate",
+                                             "unit-trained-beside-a-process",
+                                             "unit-trained-beside-tokens",
                                              "unit-validated-epochs"};
   return !without.contains(path.stem().string());
 }
