@@ -1,7 +1,6 @@
 #include "analysis/crews.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -89,7 +88,6 @@ bool Crews::are_several() const {
 }
 
 std::vector<std::uint16_t> Crews::working(const std::vector<Row>& ops) const {
-  constexpr double least = 0.1;  // as for other loops before and after the steps
   std::vector<double> took(crew_.size());
   double all_ns = 0;
   for (const Row op : ops) {
@@ -99,28 +97,10 @@ std::vector<std::uint16_t> Crews::working(const std::vector<Row>& ops) const {
   }
   std::vector<std::uint16_t> crews;
   for (std::uint16_t crew = 0; crew < took.size(); ++crew)
-    if (took[crew] > 0 && took[crew] >= least * all_ns) crews.push_back(crew);
+    if (took[crew] > 0 && took[crew] >= least_work_of_loop * all_ns) crews.push_back(crew);
   std::stable_sort(crews.begin(), crews.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return took[a] > took[b]; });
   return crews;
-}
-
-std::vector<Row> Crews::of_any(const std::vector<Row>& ops,
-                               std::span<const std::uint16_t> crews) const {
-  std::vector<Row> theirs;
-  std::copy_if(ops.begin(), ops.end(), std::back_inserter(theirs), [&](Row op) {
-    return std::find(crews.begin(), crews.end(), of_op(op)) != crews.end();
-  });
-  return theirs;
-}
-
-std::vector<Row> Crews::of_none(const std::vector<Row>& ops,
-                                std::span<const std::uint16_t> crews) const {
-  std::vector<Row> others;
-  std::copy_if(ops.begin(), ops.end(), std::back_inserter(others), [&](Row op) {
-    return std::find(crews.begin(), crews.end(), of_op(op)) == crews.end();
-  });
-  return others;
 }
 
 bool Crews::is_beside(Row op) const {

@@ -3,12 +3,14 @@
 // that uses a separate stream is a crew by itself.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "trace/trace.hpp"
 
 namespace gh {
+
+/// Of a device's work, 0 to 1: what does less is no loop of its own.
+inline constexpr double least_work_of_loop = 0.1;
 
 class Crews {
  public:
@@ -25,13 +27,8 @@ class Crews {
   bool are_apart(Row op, Row other) const;
   /// Whether there is more than one.
   bool are_several() const;
-  /// Those that launched a tenth or more of the work of some operations, that of most work first.
+  /// Those that launched enough of some operations' work for a loop, that of most work first.
   std::vector<std::uint16_t> working(const std::vector<Row>& ops) const;
-  /// The process of a crew.
-  std::uint16_t process(std::uint16_t crew) const { return trace_.threads[crew].process; }
-  /// Of some operations those that one of these crews launched, or none of them.
-  std::vector<Row> of_any(const std::vector<Row>& ops, std::span<const std::uint16_t> crews) const;
-  std::vector<Row> of_none(const std::vector<Row>& ops, std::span<const std::uint16_t> crews) const;
 
  private:
   const Trace& trace_;

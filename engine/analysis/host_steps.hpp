@@ -24,10 +24,9 @@ struct HostSteps {
   std::vector<UnitLevel> levels;  ///< as DeviceSteps::levels
 };
 
-/// Ranges of `process` that mark steps, by name and number. Nothing if there are none.
+/// Ranges of the device's process that mark steps, by name and number. Nothing if there are none.
 std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
-                                           std::uint16_t process,
-                                           const std::vector<Row>& device_ops);
+                                           const DeviceSteps& device);
 
 /// The repetition in the sequence of launches. Nothing if there is none.
 std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& classes,
@@ -36,8 +35,7 @@ std::optional<HostSteps> steps_from_launches(const Trace& trace, const Classes& 
 
 /// The level of that name, from ranges.
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
-                                       std::uint16_t process, const std::vector<Row>& device_ops,
-                                       const std::string& unit);
+                                       const DeviceSteps& device, const std::string& unit);
 
 /// Every level at which launches repeat: those found throughout the recording, outermost first, and
 /// then those inside of one of these.

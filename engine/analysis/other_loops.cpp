@@ -1,5 +1,7 @@
 #include "analysis/other_loops.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -7,6 +9,7 @@
 
 #include "analysis/launch_times.hpp"
 #include "analysis/repetition.hpp"
+#include "base/quantities.hpp"
 
 namespace gh {
 namespace {
@@ -15,23 +18,21 @@ class LoopSearch {
  public:
   LoopSearch(const Trace& trace, const Classes& classes, const NameClasses& names,
              const ProgramKind& program, const std::vector<DeviceSteps>& devices)
-      : trace_(trace),
-        classes_(classes),
-        names_(names),
-        program_(program),
-        devices_(devices),
-        crews_(trace) {}
+      : trace_(trace), classes_(classes), names_(names), program_(program), devices_(devices) {}
 
   // What another crew of a device repeats during its steps.
   std::optional<OtherLoop> loop_beside(std::size_t device, std::uint16_t crew) const {
     const DeviceSteps& own = devices_[device];
     DeviceSteps theirs;
     theirs.device = own.device;
-    theirs.process = crews_.process(crew);
-    theirs.ops = crews_.of_any(own.ops, {&crew, 1});
+    theirs.process = trace_.threads[crew].process;
+    theirs.ops = own.ops_of(trace_, crew);
+    // Only ranges of its own threads may mark its steps.
+    theirs.other_crew = own.other_crew;
+    for (std::uint16_t& of_thread : theirs.other_crew) of_thread = of_thread == crew ? no_index : 0;
     auto host = find_repetition(trace_, classes_, names_, program_, theirs);
     if (!host) return std::nullopt;
-    theirs.levels.front().name = name_of(theirs, theirs.levels.front().name);
+    name_by_content(trace_, names_, theirs);
     host->levels = theirs.levels;
     const Span steps = steps_of(own);
     const auto count = std::count_if(theirs.steps.begin(), theirs.steps.end(), [&](const Step& s) {
@@ -54,7 +55,6 @@ class LoopSearch {
 
   // What repeats before the steps, or after them, on the device that works most there.
   std::optional<OtherLoop> loop(bool after) const {
-    constexpr double least = 0.1;  // of the device's work: less is no other loop of the program
     DeviceSteps most;
     Ns most_ns = 0;
     std::size_t at = 0;
@@ -62,7 +62,8 @@ class LoopSearch {
       DeviceSteps part = part_of(devices_[d], after);
       const Ns worked = part.worked_ns(trace_);
       if (worked <= most_ns || !exceeds_a_step(part, devices_[d]) ||
-          static_cast<double>(worked) < least * static_cast<double>(devices_[d].worked_ns(trace_)))
+          static_cast<double>(worked) <
+              least_work_of_loop * static_cast<double>(devices_[d].worked_ns(trace_)))
         continue;
       most_ns = worked;
       most = std::move(part);
@@ -71,8 +72,10 @@ class LoopSearch {
     if (most_ns == 0) return std::nullopt;
     auto host = steps_from_launches(trace_, classes_, names_, program_, most);
     if (!host || host->levels.empty()) return std::nullopt;
-    UnitLevel& unit = host->levels.front();
-    unit.name = name_of(most, unit.name);
+    most.levels = std::move(host->levels);
+    name_by_content(trace_, names_, most);
+    host->levels = std::move(most.levels);
+    const UnitLevel& unit = host->levels.front();
     // What trains outside of the steps is one of them, or a part of one.
     if (unit.name == "training step" ||
         (is_level(unit.name) && does_the_same(most, *host, devices_[at])))
@@ -99,11 +102,6 @@ class LoopSearch {
     return {device.steps.front().span.start, device.steps.back().span.end};
   }
 
-  // Beside a loop that trains, one without updates validates or generates.
-  std::string name_of(const DeviceSteps& part, const std::string& name) const {
-    return name == "training step" && !updates(part) ? "batch" : name;
-  }
-
   // A device with the operations that began before its steps, or after them, less those of the
   // loops beside these.
   DeviceSteps part_of(const DeviceSteps& device, bool after) const {
@@ -111,8 +109,7 @@ class LoopSearch {
     DeviceSteps part;
     part.device = device.device;
     part.process = device.process;
-    for (const Row op :
-         device.other_crews.empty() ? device.ops : crews_.of_none(device.ops, device.other_crews))
+    for (const Row op : device.ops_of(trace_, no_index))
       if (after ? trace_.ops.start[op] >= steps.end : trace_.ops.start[op] < steps.start)
         part.ops.push_back(op);
     return part;
@@ -123,13 +120,6 @@ class LoopSearch {
     if (part.ops.empty()) return false;
     const Ns length = trace_.ops.end[part.ops.back()] - trace_.ops.start[part.ops.front()];
     return 2 * length * static_cast<Ns>(device.steps.size()) > 3 * steps_of(device).length();
-  }
-
-  bool updates(const DeviceSteps& part) const {
-    return std::any_of(part.ops.begin(), part.ops.end(), [&](Row op) {
-      return trace_.ops.kind[op] == OpKind::kernel &&
-             names_.kernel[trace_.ops.name[op]] == KernelClass::optimizer;
-    });
   }
 
   // Whether nearly all of the loop's work is in kernels of the judged steps.
@@ -157,7 +147,6 @@ class LoopSearch {
   const NameClasses& names_;
   const ProgramKind& program_;
   const std::vector<DeviceSteps>& devices_;
-  const Crews crews_;
 };
 
 }  // namespace
@@ -167,18 +156,24 @@ std::vector<OtherLoop> other_loops(const Trace& trace, const Classes& classes,
                                    const std::vector<DeviceSteps>& devices) {
   const LoopSearch search(trace, classes, names, program, devices);
   std::vector<OtherLoop> loops;
+  const auto is_taken = [&](const std::string& name) {
+    return search.is_level(name) || std::any_of(loops.begin(), loops.end(),
+                                                [&](const OtherLoop& l) { return l.name == name; });
+  };
+  // "batch", "other batch", "2nd other batch": names for --unit.
   const auto add = [&](std::optional<OtherLoop> loop, const std::string& where) {
     if (!loop) return;
-    const bool is_known = std::any_of(loops.begin(), loops.end(),
-                                      [&](const OtherLoop& l) { return l.name == loop->name; });
-    if (is_known || search.is_level(loop->name)) loop->name = where + loop->name;
+    const std::string name = loop->name;
+    if (is_taken(name)) loop->name = where + ' ' + name;
+    for (int n = 2; is_taken(loop->name); ++n)
+      loop->name = fmt::format("{} {} {}", ordinal(n), where, name);
     loops.push_back(std::move(*loop));
   };
-  add(search.loop(false), "earlier ");
+  add(search.loop(false), "earlier");
   for (std::size_t d = 0; d < devices.size(); ++d)
-    for (const std::uint16_t crew : devices[d].other_crews)
-      add(search.loop_beside(d, crew), "other ");
-  add(search.loop(true), "later ");
+    for (const std::uint16_t crew : devices[d].other_crews())
+      add(search.loop_beside(d, crew), "other");
+  add(search.loop(true), "later");
   return loops;
 }
 

@@ -22,8 +22,7 @@ struct OtherLoop {
   std::size_t device = 0;  ///< its place among those that were searched: the one that works most
   HostSteps host;          ///< its repetitions, as the host began them
   std::int64_t count = 0;  ///< how many; of a loop beside the steps, during these
-  std::optional<std::uint16_t> crew =
-      std::nullopt;  ///< that launches it, if others do something else meanwhile
+  std::uint16_t crew = no_index;  ///< that launches it, if others do something else meanwhile
   Ns beside_ns = 0;  ///< how long its operations took during the device's steps, summed
 };
 

@@ -540,10 +540,12 @@ class Search {
         if (i > cuts[k] && seq_.pause_before(i) > seq_.pause_before(longest)) longest = i;
       });
       // Where it was lost, a later one like it may stand in for it, but among others.
-      if (at_pause && longest != found &&
-          (found == nowhere || common_neighbours(longest, cuts[typical] + place) >
-                                   common_neighbours(found, cuts[typical] + place)))
-        found = longest;
+      const auto is_lost = [&, model = cuts[typical] + place] {
+        return found == nowhere ||
+               (2 * seq_.pause_before(found) < seq_.pause_before(longest) &&
+                common_neighbours(longest, model) > common_neighbours(found, model));
+      };
+      if (at_pause && longest != found && is_lost()) found = longest;
       if (found != nowhere) moved.push_back(found);
     }
     // A missing cut would join two repetitions.

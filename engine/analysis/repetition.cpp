@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <iterator>
-#include <numeric>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "analysis/host_steps.hpp"
+#include "analysis/job_steps.hpp"
 #include "analysis/launch_sequence.hpp"
 #include "analysis/launch_times.hpp"
 #include "analysis/periods.hpp"
@@ -118,26 +120,56 @@ bool hold_half(const Trace& trace, const DeviceSteps& device) {
          busy_fraction(trace, device) >= least;
 }
 
-// Whether the steps of a loop hold as many steps of another each, one or more: a batch is prepared
-// for each, or an update follows every fourth. A queue between the two fills at first and empties
-// in the end, so that the middle of the loop tells. In loops that run at their own rates, fewer of
-// the steps hold as many, or one more or less comes every now and then.
-bool take_turns(const HostSteps& loop, const HostSteps& other) {
-  std::vector<std::int64_t> held;
-  auto next = other.begins.begin();
-  for (const HostSteps::Begin& begin : loop.begins) {
-    const auto behind = std::partition_point(
-        next, other.begins.end(),
-        [end = host_end(loop, begin.at)](const HostSteps::Begin& b) { return b.at < end; });
-    held.push_back(behind - next);
-    next = behind;
+// While it lives, a device has only what no other crew launches.
+class OwnOps {
+ public:
+  OwnOps(const Trace& trace, DeviceSteps& device) : device_(device) {
+    std::vector<Row> own = device.ops_of(trace, no_index);
+    all_ = std::exchange(device.ops, std::move(own));
   }
-  const auto quarter = static_cast<std::ptrdiff_t>(held.size() / 4);
-  held = {held.begin() + quarter, held.end() - quarter};
-  const std::int64_t each = median(held), steps = std::ssize(held),
-                     all = std::accumulate(held.begin(), held.end(), std::int64_t{0});
-  return each > 0 && 4 * std::count(held.begin(), held.end(), each) >= 3 * steps &&
-         std::abs(all - each * steps) <= 1;
+  OwnOps(const OwnOps&) = delete;
+  ~OwnOps() { device_.ops = std::move(all_); }
+
+ private:
+  DeviceSteps& device_;
+  std::vector<Row> all_;
+};
+
+// How much the moments at which one loop begins anew lie at the same phase of another's
+// repetitions: 1 if all do, about 0 if they lie anywhere (the mean resultant length of circular
+// statistics).
+double phase_locked(const HostSteps& loop, const HostSteps& other) {
+  constexpr double turn = 2 * std::numbers::pi;
+  std::complex<double> sum;
+  double moments = 0;
+  for (const HostSteps::Begin& b : other.begins) {
+    const auto next =
+        std::partition_point(loop.begins.begin(), loop.begins.end(),
+                             [&](const HostSteps::Begin& begin) { return begin.at <= b.at; });
+    if (next == loop.begins.begin() || next == loop.begins.end()) continue;
+    const Ns begin = std::prev(next)->at;
+    sum += std::polar(
+        1.0, turn * static_cast<double>(b.at - begin) / static_cast<double>(next->at - begin));
+    ++moments;
+  }
+  return moments > 0 ? std::abs(sum) / moments : 0;
+}
+
+// Whether two loops take turns: a batch is prepared for each step, or an update follows every
+// fourth. Then one begins at the same phase of the other, however long a repetition is, even where
+// the profiler lost some. Recorded programs whose threads hand over batches reach 0.78 to 0.96,
+// also with 5 % of their launches lost; two loops at rates of their own 0.05 to 0.41.
+bool take_turns(const HostSteps& a, const HostSteps& b) {
+  constexpr double least_locked = 0.6;
+  return std::max(phase_locked(a, b), phase_locked(b, a)) >= least_locked;
+}
+
+// Whether a loop goes on during another.
+bool runs_beside(const HostSteps& loop, const HostSteps& other) {
+  const Ns from = std::max(loop.begins.front().at, other.begins.front().at),
+           to = std::min(loop.end, other.end);
+  return std::count_if(loop.begins.begin(), loop.begins.end(),
+                       [&](const HostSteps::Begin& b) { return b.at >= from && b.at < to; }) >= 2;
 }
 
 // The names of steps from ranges, and of the repetitions within a typical one.
@@ -205,7 +237,7 @@ void take_launches(const Trace& trace, DeviceSteps& device, const HostSteps& hos
 std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
                                          DeviceSteps& device) {
-  std::optional<HostSteps> host = steps_from_ranges(trace, classes, device.process, device.ops);
+  std::optional<HostSteps> host = steps_from_ranges(trace, classes, device);
   take_ranges(trace, classes, names, program, device, host);
   // Marks are evidence and no proof: two steps are a unit only if they are alike.
   if (!device.steps.empty() && hold_half(trace, device) &&
@@ -220,34 +252,59 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
                                          const Crews& crews, DeviceSteps& device) {
-  std::vector<std::uint16_t> others;
-  if (crews.are_several()) others = crews.working(device.ops);
-  if (others.size() < 2) return find_repetition(trace, classes, names, program, device);
-  const std::uint16_t main = others.front();
-  others.erase(others.begin());
-  const auto with_ops = [&](std::uint16_t crew, std::vector<Row> ops) {
-    DeviceSteps some;
-    some.device = device.device;
-    some.process = crews.process(crew);
-    some.ops = std::move(ops);
-    return some;
+  std::vector<std::uint16_t> working;
+  if (crews.are_several()) working = crews.working(device.ops);
+  if (working.size() < 2) return find_repetition(trace, classes, names, program, device);
+  // A crew's part of the device, beside what others do.
+  const auto part_of = [&](std::uint16_t crew, const std::vector<std::uint16_t>& others) {
+    DeviceSteps part;
+    part.device = device.device;
+    part.process = trace.threads[crew].process;  // a crew has the name of one of its threads
+    part.crew = crew;
+    part.other_crew.resize(trace.threads.size(), no_index);
+    for (std::uint16_t t = 0; t < part.other_crew.size(); ++t)
+      if (std::find(others.begin(), others.end(), crews.of(t)) != others.end())
+        part.other_crew[t] = crews.of(t);
+    part.ops = device.ops;
+    part.ops = part.ops_of(trace, no_index);
+    return part;
   };
-  DeviceSteps own = with_ops(main, crews.of_none(device.ops, others));
-  if (const auto host = find_repetition(trace, classes, names, program, own))
-    std::erase_if(others, [&](std::uint16_t crew) {
-      DeviceSteps theirs = with_ops(crew, crews.of_any(device.ops, {&crew, 1}));
-      const auto other = find_repetition(trace, classes, names, program, theirs);
-      return !other || take_turns(*host, *other) || take_turns(*other, *host);
-    });
-  else
-    others.clear();
-  if (others.empty()) return find_repetition(trace, classes, names, program, device);
-  own = with_ops(main, crews.of_none(device.ops, others));
+  const auto all_but = [&](std::uint16_t crew) {
+    std::vector<std::uint16_t> others = working;
+    std::erase(others, crew);
+    return others;
+  };
+  const std::uint16_t main = working.front();
+  std::vector<std::uint16_t> others = all_but(main);
+  DeviceSteps own = part_of(main, others);
   std::optional<HostSteps> host = find_repetition(trace, classes, names, program, own);
+  std::erase_if(others, [&](std::uint16_t crew) {
+    if (!host) return true;
+    DeviceSteps theirs = part_of(crew, all_but(crew));
+    std::erase_if(theirs.ops, [&](Row op) { return crews.of_op(op) != crew; });
+    const auto loop = find_repetition(trace, classes, names, program, theirs);
+    // Two trainings of one model may keep step with each other.
+    return !loop || !runs_beside(*loop, *host) ||
+           (take_turns(*loop, *host) && !do_the_same(trace, own, theirs));
+  });
+  if (!others.empty()) {
+    own = part_of(main, others);
+    host = find_repetition(trace, classes, names, program, own);
+  }
+  if (others.empty() || !host) return find_repetition(trace, classes, names, program, device);
+  name_by_content(trace, names, own);
   own.ops = std::move(device.ops);
-  own.other_crews = std::move(others);
   device = std::move(own);
   return host;
+}
+
+void name_by_content(const Trace& trace, const NameClasses& names, DeviceSteps& part) {
+  const bool updates = std::any_of(part.ops.begin(), part.ops.end(), [&](Row op) {
+    return trace.ops.kind[op] == OpKind::kernel &&
+           names.kernel[trace.ops.name[op]] == KernelClass::optimizer;
+  });
+  if (!updates && !part.levels.empty() && part.levels.front().name == "training step")
+    part.levels.front().name = "batch";
 }
 
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,
@@ -277,7 +334,8 @@ bool leave_little_out(const Trace& trace, const Classes& classes, const NameClas
 std::optional<HostSteps> find_unit(const Trace& trace, const Classes& classes,
                                    const NameClasses& names, const ProgramKind& program,
                                    const std::string& unit, DeviceSteps& device) {
-  std::optional<HostSteps> host = ranges_called(trace, classes, device.process, device.ops, unit);
+  const OwnOps own(trace, device);
+  std::optional<HostSteps> host = ranges_called(trace, classes, device, unit);
   device.steps.clear();
   take_ranges(trace, classes, names, program, device, host);
   if (!device.steps.empty()) return host;
@@ -293,6 +351,7 @@ std::vector<std::string> units_on(const Trace& trace, const Classes& classes,
                                   const NameClasses& names, const ProgramKind& program,
                                   DeviceSteps device) {
   std::vector<std::string> units;
+  const OwnOps own(trace, device);
   device.steps.clear();
   if (find_repetition(trace, classes, names, program, device))
     units.push_back(device.levels.front().name);

@@ -20,10 +20,14 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
 
 /// The same where several crews may work on the device: two models that share it, or a loop whose
 /// batches another thread prepares there. The steps are those of the crew that works most. The
-/// others take part in them, unless they repeat something else at their own rate.
+/// others take part in them, unless they repeat something else meanwhile, at their own rate.
 std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& classes,
                                          const NameClasses& names, const ProgramKind& program,
                                          const Crews& crews, DeviceSteps& device);
+
+/// Beside a loop that trains, one without updates validates or generates: its steps are no training
+/// steps.
+void name_by_content(const Trace& trace, const NameClasses& names, DeviceSteps& part);
 
 /// Cuts a device's time where the host began the steps of another device of the job. Leaves no
 /// steps unless the device does about the same in most of them.

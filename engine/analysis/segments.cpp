@@ -45,6 +45,12 @@ bool is_unknown_outside(const Analysis& a) {
                      [](const DeviceSteps& d) { return d.selected || d.lost > 0; });
 }
 
+std::string unit_of(const Analysis& a, const DeviceSteps& device) {
+  return device.source == StepSource::none ? window_unit
+         : device.levels.empty()           ? a.unit()
+                                           : device.levels.front().name;
+}
+
 // The unit of each device, the report's first. Devices with as many steps repeat the same, whatever
 // each is called: what one rank alone does, such as the update, gives steps their name.
 std::vector<UnitShare> units_of_devices(const Analysis& a) {
@@ -52,9 +58,7 @@ std::vector<UnitShare> units_of_devices(const Analysis& a) {
   for (const bool of_report : {true, false})
     for (std::size_t d = 0; d < a.devices.size(); ++d) {
       const DeviceSteps& device = a.devices[d];
-      const std::string name = device.source == StepSource::none ? window_unit
-                               : device.levels.empty()           ? a.unit()
-                                                                 : device.levels.front().name;
+      const std::string name = unit_of(a, device);
       if ((name == a.unit()) != of_report) continue;
       const auto count = static_cast<std::int64_t>(device.steps.size());
       auto unit = std::find_if(units.begin(), units.end(), [&](const UnitShare& u) {
@@ -99,10 +103,10 @@ std::vector<LongIdle> long_idle_in(const Analysis& a, const Account& account, Se
   return found;
 }
 
-// Loops that share a device with the judged steps share its work: as much of the time that the
-// device was busy as their operations took of all. The units of one device that repeats nothing
-// else are no news.
-void add_loops_beside(const Analysis& a, const std::vector<OtherLoop>& loops, Segment& steps) {
+// Loops that share a device with its steps share its work: as much of the time that the device was
+// busy as their operations took of all.
+void add_loops_beside(const Analysis& a, const std::vector<OtherLoop>& loops,
+                      std::vector<UnitShare>& units) {
   for (const OtherLoop& loop : loops) {
     if (loop.place != LoopPlace::beside) continue;
     double all_ns = 0;
@@ -111,11 +115,11 @@ void add_loops_beside(const Analysis& a, const std::vector<OtherLoop>& loops, Se
     const double share = std::min(1.0, static_cast<double>(loop.beside_ns) / std::max(all_ns, 1.0));
     const auto ns =
         std::llround(share * static_cast<double>(a.account.devices[loop.device].busy_ns));
-    const UnitLevel unit{loop.name, loop.count};
-    steps.units.front().busy_ns -= ns;
-    steps.units.push_back({unit, ns});
+    const std::string beside = unit_of(a, a.devices[loop.device]);
+    for (UnitShare& unit : units)
+      if (unit.unit.name == beside) unit.busy_ns = std::max<Ns>(0, unit.busy_ns - ns);
+    units.push_back({{loop.name, loop.count}, ns});
   }
-  if (steps.units.size() == 1) steps.units.clear();
 }
 
 // An encoder that runs before the loop is no start-up.
@@ -211,7 +215,8 @@ Segments segments_of(const Analysis& a) {
     if (s.kind == Segment::Kind::steps) {
       s.units = units_of_devices(a);
       s.steps = s.units.front().unit.count;
-      add_loops_beside(a, loops, s);
+      add_loops_beside(a, loops, s.units);
+      if (s.units.size() == 1) s.units.clear();
     } else {
       s.long_idle = long_idle_in(a, account, s.kind, parts, loops);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -131,17 +132,26 @@ void keep_typical(DeviceSteps& device) {
   leave_out_startup(device);
 }
 
-// Cuts a device's time where one of its crews began the repetitions of a loop.
+// Cuts a device's time where the crew of a loop began its repetitions. The crew of the steps that
+// are judged otherwise is another one then.
 void cut_in_loop_of_crew(const Trace& trace, const Classes& classes, const NameClasses& names,
-                         const Crews& crews, const OtherLoop& loop, bool of_it,
-                         DeviceSteps& device) {
-  std::vector<Row> all = std::move(device.ops);
-  device.ops = crews.of_any(all, {&*loop.crew, 1});
-  if (!device.ops.empty()) cut_in_loop(trace, classes, names, loop.host, of_it, device);
-  device.process = crews.process(*loop.crew);
-  device.other_crews = crews.working(all);
-  std::erase(device.other_crews, *loop.crew);
-  device.ops = std::move(all);
+                         const OtherLoop& loop, DeviceSteps& device) {
+  DeviceSteps in_loop;
+  in_loop.device = device.device;
+  in_loop.process = trace.threads[loop.crew].process;
+  in_loop.ops = device.ops_of(trace, loop.crew);
+  cut_in_loop(trace, classes, names, loop.host, true, in_loop);
+  in_loop.other_crew = std::move(device.other_crew);
+  const std::uint16_t of_steps = device.crew;
+  const Crews crews(trace);
+  for (std::uint16_t t = 0; t < in_loop.other_crew.size(); ++t)
+    if (crews.of(t) == loop.crew)
+      in_loop.other_crew[t] = no_index;
+    else if (crews.of(t) == of_steps)
+      in_loop.other_crew[t] = of_steps;
+  in_loop.crew = loop.crew;
+  in_loop.ops = std::move(device.ops);
+  device = std::move(in_loop);
 }
 
 // Of the devices of a selection those on which another loop of that name repeats, beside the steps
@@ -155,15 +165,18 @@ std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& clas
   std::vector<DeviceSteps> devices = find_steps(trace, classes, names, program, nothing_chosen);
   for (const OtherLoop& loop : other_loops(trace, classes, names, program, devices)) {
     if (!is_called(loop.name, selection.unit)) continue;
+    if (loop.crew != no_index) {
+      cut_in_loop_of_crew(trace, classes, names, loop, devices[loop.device]);
+      std::swap(devices.front(), devices[loop.device]);
+      devices.resize(1);
+      return devices;
+    }
     for (std::size_t d = 0; d < devices.size(); ++d) {
       DeviceSteps in_loop;
       in_loop.device = devices[d].device;
       in_loop.process = devices[d].process;
       in_loop.ops = std::move(devices[d].ops);
-      if (loop.crew)
-        cut_in_loop_of_crew(trace, classes, names, Crews(trace), loop, d == loop.device, in_loop);
-      else
-        cut_in_loop(trace, classes, names, loop.host, d == loop.device, in_loop);
+      cut_in_loop(trace, classes, names, loop.host, d == loop.device, in_loop);
       devices[d] = std::move(in_loop);
     }
     std::erase_if(devices, [](const DeviceSteps& d) { return d.steps.empty(); });
@@ -184,6 +197,17 @@ void select_unit(const Trace& trace, const Classes& classes, const NameClasses& 
     return !d.steps.empty() && is_called(d.levels.front().name, unit);
   };
   const auto judged = std::find_if_not(devices.begin(), devices.end(), has_no_steps);
+  // Another loop on the same GPU is known by its name, and what mixes both is none.
+  const bool is_shared = std::any_of(devices.begin(), devices.end(),
+                                     [](const DeviceSteps& d) { return !d.other_crew.empty(); });
+  if (is_shared && (judged == devices.end() || !is_it(*judged)))
+    if (std::vector<DeviceSteps> in_loop =
+            devices_in_loop(trace, classes, names, program, selection);
+        !in_loop.empty()) {
+      devices = std::move(in_loop);
+      found.assign(devices.size(), std::nullopt);
+      return;
+    }
   if (judged == devices.end() || !is_it(*judged)) {
     for (std::size_t d = 0; d < devices.size(); ++d)
       if (!is_it(devices[d]))
@@ -308,6 +332,20 @@ bool DeviceSteps::repeats_like(const DeviceSteps& other) const {
     return all.begin() + (all.empty() ? 0 : 1);
   };
   return std::equal(within(levels), levels.end(), within(other.levels), other.levels.end());
+}
+
+std::vector<Row> DeviceSteps::ops_of(const Trace& trace, std::uint16_t crew) const {
+  if (other_crew.empty() && crew == no_index) return ops;
+  std::vector<Row> of_crew;
+  std::copy_if(ops.begin(), ops.end(), std::back_inserter(of_crew),
+               [&](Row op) { return other_crew_of(trace, op) == crew; });
+  return of_crew;
+}
+
+std::vector<std::uint16_t> DeviceSteps::other_crews() const {
+  std::set<std::uint16_t> crews(other_crew.begin(), other_crew.end());
+  crews.erase(no_index);
+  return {crews.begin(), crews.end()};
 }
 
 Ns DeviceSteps::worked_ns(const Trace& trace) const {

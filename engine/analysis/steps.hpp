@@ -73,14 +73,23 @@ struct DeviceSteps {
   /// False if the profiler lost work in all of the steps, in most repetitions of launches, or in
   /// the window.
   bool whole = true;
-  /// The crews (crews.hpp) that repeat something else on the device at the same time: what they
-  /// launch cuts no steps.
-  std::vector<std::uint16_t> other_crews;
+  /// By thread: its crew (crews.hpp), if that repeats something else on the device at the same
+  /// time, and no_index otherwise. What it launches cuts no steps. Empty if there is no such crew.
+  std::vector<std::uint16_t> other_crew;
+  std::uint16_t crew = no_index;  ///< whose steps these are, where there are others
   /// From the device's first operation to the first step, start-up steps included.
   Ns before_ns = 0;
 
   std::vector<Ns> lengths() const;         ///< of the steps
   Ns worked_ns(const Trace& trace) const;  ///< by all operations, one after the other
+  /// The crew that launched an operation, if it repeats something else; otherwise no_index.
+  std::uint16_t other_crew_of(const Trace& trace, Row op) const {
+    const Row call = other_crew.empty() ? no_row : trace.ops.call[op];
+    return call == no_row ? no_index : other_crew[trace.calls.thread[call]];
+  }
+  /// The operations that one of these crews launched, or none of them (no_index).
+  std::vector<Row> ops_of(const Trace& trace, std::uint16_t crew) const;
+  std::vector<std::uint16_t> other_crews() const;  ///< each once
   /// Whether the same levels repeat within a step, as often.
   bool repeats_like(const DeviceSteps& other) const;
   /// Whether it worked less than a hundredth of the time that another device did: a default

@@ -100,13 +100,14 @@ struct RangeGroup {
   std::vector<std::int64_t> numbers;  // empty if they do not count
 };
 
-std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes, std::uint16_t process,
-                                const std::string& unit) {
+std::vector<RangeGroup> grouped(const Trace& trace, const Classes& classes,
+                                const DeviceSteps& device, const std::string& unit) {
   StepNames names(trace, classes, unit);
   std::map<std::pair<std::string, std::uint16_t>, RangeGroup> by_name_and_thread;
   for (Row r = 0; r < trace.ranges.size(); ++r) {
     const std::uint16_t thread = trace.ranges.thread[r];
-    if (trace.threads[thread].process != process) continue;
+    if (trace.threads[thread].process != device.process) continue;
+    if (!device.other_crew.empty() && device.other_crew[thread] != no_index) continue;
     const auto* name = names.find(trace.ranges.name[r]);
     if (!name) continue;
     RangeGroup& group = by_name_and_thread[{name->pattern, thread}];
@@ -267,18 +268,16 @@ std::optional<HostSteps> best_of(const Trace& trace, const Classes& classes, std
 }  // namespace
 
 std::optional<HostSteps> steps_from_ranges(const Trace& trace, const Classes& classes,
-                                           std::uint16_t process,
-                                           const std::vector<Row>& device_ops) {
-  const StepTest test(trace, classes, device_ops);
-  return best_of(trace, classes, process, grouped(trace, classes, process, ""),
+                                           const DeviceSteps& device) {
+  const StepTest test(trace, classes, device.ops);
+  return best_of(trace, classes, device.process, grouped(trace, classes, device, ""),
                  [&](const RangeGroup& group) { return test.are_steps(group); });
 }
 
 std::optional<HostSteps> ranges_called(const Trace& trace, const Classes& classes,
-                                       std::uint16_t process, const std::vector<Row>& device_ops,
-                                       const std::string& unit) {
-  const StepTest test(trace, classes, device_ops);
-  return best_of(trace, classes, process, grouped(trace, classes, process, unit),
+                                       const DeviceSteps& device, const std::string& unit) {
+  const StepTest test(trace, classes, device.ops);
+  return best_of(trace, classes, device.process, grouped(trace, classes, device, unit),
                  [&](const RangeGroup& group) { return test.follow_each_other(group); });
 }
 

@@ -241,7 +241,7 @@ std::string different_units_text(const Analysis& a) {
     return d.levels.empty() ? std::string() : d.levels.front().name;
   };
   const bool is_shared = std::any_of(a.devices.begin(), a.devices.end(),
-                                     [](const DeviceSteps& d) { return !d.other_crews.empty(); });
+                                     [](const DeviceSteps& d) { return !d.other_crew.empty(); });
   if (!is_shared && std::all_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
         return unit_of(d) == unit_of(a.devices.front());
       }))

@@ -78,7 +78,7 @@ Claim read_claim(const LuaTable& t, const Rule& rule, const RuleSettings& settin
   const double all_ns = step.total_ns(analysis);
   c.share = share_of(t, "recoverable_ns", 0, all_ns);
   c.cited_share = share_of(t, "cited_ns", 1, all_ns);
-  c.about = t.truth("about") && analysis.processes_on_a_device == 1;
+  c.about = t.truth("about") && analysis.why_shared().empty();
   c.uncertain = t.text("uncertain", false);
   c.doubt = t.text("doubt", false);
   c.confidence = read_confidence(t);

@@ -49,7 +49,7 @@ std::vector<JudgedLoop> judged_loops(const std::vector<Rule>& rules, const Analy
   std::vector<JudgedLoop> loops;
   const bool chosen = !selection.unit.empty() || !selection.range.empty() || selection.steps;
   const bool is_alone = std::all_of(analysis.devices.begin(), analysis.devices.end(),
-                                    [](const DeviceSteps& d) { return d.other_crews.empty(); });
+                                    [](const DeviceSteps& d) { return d.other_crew.empty(); });
   if (chosen || (is_alone && fraction_outside(analysis) < least)) return loops;
   for (const Segment& segment : analysis.segments().list)
     if (segment.loop && analysis.segments().fraction(segment) >= least)

@@ -173,7 +173,8 @@ return {
       account. A cause that takes a tenth or more, and that no other rule has reported, becomes a \z
       finding that names the call, range, kernel or direction that most of it belongs to, with \z
       the worst stretches; several smaller causes together are a note. What may be the program's \z
-      start or end is a note.",
+      start or end is a note, and so is time in which work that was launched waits on a GPU that \z
+      processes share: they have it in turns.",
     why = "A report that is idle for half of its time and still clean misleads. Even if no rule \z
       knows a fix, the place to look is known.",
     fix = "Look at the stretches in the timeline. If the GPU is idle although work was launched: \z
@@ -272,6 +273,10 @@ return {
         local before = waits and most_of(rows, "next", ", most of it before '`%s`'", time) or ""
         if time / total >= options.share then
           add(cause.cause, "idle", what, cause.short, before .. doing .. within, rows, time)
+          -- Processes that share a GPU have it in turns, which no recording shows.
+          if waits and trace:fact "device.processes" > 1 then
+            findings[#findings].at_most = "note"
+          end
         end
       end
     end

@@ -32,6 +32,17 @@ return {
     },
   },
   {
+    name = "is a note where processes have the GPU in turns",
+    trace = steps(4000, early, {
+      ops = {
+        { 20, 2000, kernel = "first", launched = { 5, 10 } },
+        { 6000, 9990, kernel = "second", launched = early },
+        { 2500, 2600, kernel = "of another", rank = 1, gpu = 0, launched = { 2400, 2405 } },
+      },
+    }),
+    expect = { { severity = "note", subject = "dependency" } },
+  },
+  {
     name = "and what the host does meanwhile",
     trace = steps(
       4000,

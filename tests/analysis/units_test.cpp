@@ -714,7 +714,7 @@ TEST_CASE("units: processes that share a GPU repeat each its own loop, at its ow
     CAPTURE(told(devices[0]));
     CHECK(devices[0].levels.front().count == (first_is_slower ? steps : tokens));
     CHECK(devices[0].process == (first_is_slower ? 0 : 1));
-    CHECK(devices[0].other_crews.size() == 1);
+    CHECK(devices[0].other_crews().size() == 1);
   }
 }
 
@@ -738,7 +738,7 @@ TEST_CASE("units: a process that prepares a batch for each step takes part in it
     const auto devices = Program::units_of_ranks({&prepares, &trains});
     REQUIRE(devices.size() == 1);
     CAPTURE(told(devices[0]));
-    CHECK(devices[0].other_crews.empty());
+    CHECK(devices[0].other_crews().empty());
     CHECK(std::abs(devices[0].levels.front().count - 30) <= 1);
   }
 }

@@ -836,7 +836,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"unit-queue-runs-dry", {{"data-loader-starvation"}, {}}},
       {"unit-size-sweep", {{"host-bound"}, {"alloc-churn", "non-tensor-core-gemm"}}},
       {"unit-train-then-generate", {}},
-      {"unit-trained-beside-a-process", {{"non-tensor-core-gemm"}, {"unexplained"}}},
+      {"unit-trained-beside-a-process", {{"non-tensor-core-gemm"}, {}}},
       {"unit-trained-beside-tokens", {{"launch-bound"}, {}}},
       {"unit-validated-epochs", {}},
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},

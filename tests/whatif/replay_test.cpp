@@ -104,6 +104,10 @@ TEST_CASE(
       CHECK(r.replay.reason() == "the beginning of a single batch is unknown");
       continue;
     }
+    if (path.stem() == "unit-trained-beside-a-process") {  // two processes on one GPU
+      CHECK(support::contains(r.replay.reason(), "processes"));
+      continue;
+    }
     // Only the end of the first step is replayed; that of beat is longer than the others.
     CHECK(r.replay.profiled_step_ns({}) == doctest::Approx(r.replay.recorded_ns()).epsilon(0.01));
     // With one set of weights, the two halves of devicemap no longer wait for each other as they

@@ -65,6 +65,7 @@ std::vector<RepeatedLayers::Pile> RepeatedLayers::piles(std::size_t device) cons
   std::map<std::pair<Pass, LayerId>, Pile> by;  // forward before backward
   Ns all = 0;
   a_.each_op_in_steps(device, [&](Row op) {
+    if (a_.devices[device].other_crew_of(t_, op) != no_index) return;
     const Origin& o = layers_.origin(layers_.of_call(t_.ops.call[op]));
     const Ns ns = t_.ops.end[op] - t_.ops.start[op];
     all += ns;

@@ -7,7 +7,7 @@
 namespace gh {
 namespace {
 
-// The operations that touch the steps of their device.
+// The operations that touch the steps of their device, and that no other loop launches meanwhile.
 RowSet ops_in_steps(const Analysis& a) {
   const Trace& t = a.trace;
   RowBits found(t.ops.size());
@@ -15,6 +15,7 @@ RowSet ops_in_steps(const Analysis& a) {
     // If there are gaps between steps, an operation that takes no time belongs to none of them.
     const bool no_gaps = a.account.devices[d].window.size() == 1;
     a.each_op_in_steps(d, [&](Row op) {
+      if (a.devices[d].other_crew_of(t, op) != no_index) return;
       if (no_gaps || t.ops.start[op] < t.ops.end[op]) found.add(op);
     });
   }
@@ -38,10 +39,19 @@ RowSet all_idle(const Analysis& a) {
   return RowSet::all(rows);
 }
 
-// The rows of host events that touch `window`, for the analyzed processes.
+// By thread: whether it is of an analyzed process, and serves no other loop.
+std::vector<std::uint8_t> threads_of_steps(const Analysis& a) {
+  std::vector<std::uint8_t> threads = a.analysed_threads();
+  for (const DeviceSteps& d : a.devices)
+    for (std::size_t t = 0; t < d.other_crew.size(); ++t)
+      if (d.other_crew[t] != no_index) threads[t] = 0;
+  return threads;
+}
+
+// The rows of host events that touch `window`, on the threads of the steps.
 template <class Events>
 RowSet host_rows(const Analysis& a, const Events& events, Span window) {
-  const std::vector<std::uint8_t> wanted = a.analysed_threads();
+  const std::vector<std::uint8_t> wanted = threads_of_steps(a);
   const auto end = static_cast<std::size_t>(
       std::lower_bound(events.start.begin(), events.start.end(), window.end) -
       events.start.begin());
