@@ -222,10 +222,11 @@ class Search {
     cuts.assign(anchors.begin() + static_cast<std::ptrdiff_t>(skipped),
                 anchors.begin() + static_cast<std::ptrdiff_t>(skipped + count + 1));
     cuts = well_cut(cuts);
+    const std::size_t joined = split_joined(cuts);
     if (cuts.size() < least_count + 1 || !holds_half(cuts.front(), cuts.back()))
       return std::nullopt;
     if (!come_in_order(cuts)) return std::nullopt;
-    Period period{.cuts = std::move(cuts), .kinds = turns.kinds, .seen = anchors.size()};
+    Period period{.cuts = std::move(cuts), .kinds = turns.kinds, .seen = anchors.size() + joined};
     // A single kernel launched over and over is no loop worth reporting, but a graph contains many
     // kernels.
     period.typical = of_median_length(period.cuts);
@@ -560,6 +561,53 @@ class Search {
       --end;
     if (ends.after[end] != nowhere) moved.push_back(ends.after[end] + 1);
     return moved;
+  }
+
+  // --- Repetitions that look like one
+
+  // Cuts in two what holds the typical repetition twice, because the profiler lost the launch that
+  // tells them; where most are regular, and inside of it the entries around the begin of a
+  // repetition come once more. Returns how often.
+  std::size_t split_joined(std::vector<std::size_t>& cuts) {
+    constexpr double about = 0.15, most_regular = 0.75;  // of a repetition; of them
+    const std::size_t typical = of_median_length(cuts), begin = cuts[typical];
+    const auto usual = static_cast<double>(cuts[typical + 1] - begin);
+    const auto times = [&](std::size_t from, std::size_t to) {
+      return static_cast<double>(to - from) / usual;
+    };
+    const auto is_regular = [&](std::size_t from, std::size_t to) {
+      return std::abs(times(from, to) - 1) <= about;
+    };
+    double regular = 0;
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) regular += is_regular(cuts[k], cuts[k + 1]);
+    if (regular < most_regular * static_cast<double>(cuts.size() - 1)) return 0;
+    count_usual(begin, cuts[typical + 1]);
+    std::vector<std::size_t> split;
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+      split.push_back(cuts[k]);
+      if (std::abs(times(cuts[k], cuts[k + 1]) - 2) > about) continue;
+      const auto half = static_cast<std::size_t>(usual / 2);
+      std::pair<std::size_t, std::size_t> best{0, nowhere};
+      for (std::size_t i = cuts[k] + half; i + half < cuts[k + 1]; ++i)
+        if (is_regular(cuts[k], i) && is_regular(i, cuts[k + 1]))
+          best = std::max(best, {common_neighbours(i, begin), i});
+      if (2 * best.first >= 3 * neighbours && holds_usual(cuts[k], best.second) &&
+          holds_usual(best.second, cuts[k + 1]))
+        split.push_back(best.second);
+    }
+    split.push_back(cuts.back());
+    const std::size_t added = split.size() - cuts.size();
+    cuts = std::move(split);
+    return added;
+  }
+
+  // Whether a piece holds nearly all of the usual entries.
+  bool holds_usual(std::size_t from, std::size_t to) {
+    double both = 0;
+    for (std::size_t i = from; i < to; ++i)
+      both += piece_[seq_.alike().at[i]]++ < usual_[seq_.alike().at[i]];
+    for (std::size_t i = from; i < to; ++i) piece_[seq_.alike().at[i]] = 0;
+    return both >= alike_share * usual_length_;
   }
 
   const LaunchSequence& seq_;
