@@ -837,7 +837,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"unit-size-sweep", {{"host-bound"}, {"alloc-churn", "non-tensor-core-gemm"}}},
       {"unit-train-then-generate", {}},
       {"unit-trained-beside-a-process", {{"non-tensor-core-gemm"}, {}}},
-      {"unit-trained-beside-tokens", {{"launch-bound"}, {}}},
+      {"unit-trained-beside-tokens", {{"launch-bound", "non-tensor-core-gemm"}, {}}},
       {"unit-validated-epochs", {}},
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
