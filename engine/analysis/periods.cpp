@@ -565,49 +565,53 @@ class Search {
 
   // --- Repetitions that look like one
 
-  // Cuts in two what holds the typical repetition twice, because the profiler lost the launch that
-  // tells them; where most are regular, and inside of it the entries around the begin of a
-  // repetition come once more. Returns how often.
+  // Cuts what holds the typical repetition several times, because the profiler lost the launch that
+  // tells them; where most hold it once, and the entries around the begin of a repetition come once
+  // more inside. Returns how often.
   std::size_t split_joined(std::vector<std::size_t>& cuts) {
-    constexpr double about = 0.15, most_regular = 0.75;  // of a repetition; of them
+    constexpr double most_regular = 0.75;
     const std::size_t typical = of_median_length(cuts), begin = cuts[typical];
-    const auto usual = static_cast<double>(cuts[typical + 1] - begin);
-    const auto times = [&](std::size_t from, std::size_t to) {
-      return static_cast<double>(to - from) / usual;
-    };
-    const auto is_regular = [&](std::size_t from, std::size_t to) {
-      return std::abs(times(from, to) - 1) <= about;
-    };
-    double regular = 0;
-    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) regular += is_regular(cuts[k], cuts[k + 1]);
-    if (regular < most_regular * static_cast<double>(cuts.size() - 1)) return 0;
     count_usual(begin, cuts[typical + 1]);
+    double regular = 0;
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k)
+      regular += 2 * static_cast<double>(cuts[k + 1] - cuts[k]) < 3 * usual_length_;
+    if (regular < most_regular * static_cast<double>(cuts.size() - 1)) return 0;
+    // Nothing comes before the first repetition of a recording, and nothing after the last.
+    const std::size_t model = begin > 0 ? begin : cuts[typical + 1];
     std::vector<std::size_t> split;
-    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
-      split.push_back(cuts[k]);
-      if (std::abs(times(cuts[k], cuts[k + 1]) - 2) > about) continue;
-      const auto half = static_cast<std::size_t>(usual / 2);
-      std::pair<std::size_t, std::size_t> best{0, nowhere};
-      for (std::size_t i = cuts[k] + half; i + half < cuts[k + 1]; ++i)
-        if (is_regular(cuts[k], i) && is_regular(i, cuts[k + 1]))
-          best = std::max(best, {common_neighbours(i, begin), i});
-      if (2 * best.first >= 3 * neighbours && holds_usual(cuts[k], best.second) &&
-          holds_usual(best.second, cuts[k + 1]))
-        split.push_back(best.second);
-    }
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k)
+      for (std::size_t from = cuts[k], next = nowhere; from != nowhere; from = next) {
+        split.push_back(from);
+        next = next_begin(from, cuts[k + 1], model);
+      }
     split.push_back(cuts.back());
     const std::size_t added = split.size() - cuts.size();
     cuts = std::move(split);
     return added;
   }
 
-  // Whether a piece holds nearly all of the usual entries.
+  // Where the second of several usual repetitions in a piece begins; `nowhere` if there is one.
+  std::size_t next_begin(std::size_t from, std::size_t to, std::size_t model) {
+    constexpr double about = 0.15;  // of a repetition
+    const auto least = static_cast<std::size_t>((1 - about) * usual_length_),
+               most = static_cast<std::size_t>((1 + about) * usual_length_);
+    std::pair<std::size_t, std::size_t> best{0, nowhere};
+    for (std::size_t i = from + least; i <= from + most && i + least <= to; ++i)
+      best = std::max(best, {common_neighbours(i, model), i});
+    const std::size_t at = best.second;
+    const bool is_begin = 2 * best.first >= 3 * neighbours && holds_usual(from, at) &&
+                          holds_usual(at, std::min(to, at + most));
+    return is_begin ? at : nowhere;
+  }
+
+  // Whether a piece holds most of the usual entries: the profiler may have lost some in either.
   bool holds_usual(std::size_t from, std::size_t to) {
+    constexpr double most = 0.8;
     double both = 0;
     for (std::size_t i = from; i < to; ++i)
       both += piece_[seq_.alike().at[i]]++ < usual_[seq_.alike().at[i]];
     for (std::size_t i = from; i < to; ++i) piece_[seq_.alike().at[i]] = 0;
-    return both >= alike_share * usual_length_;
+    return both >= most * usual_length_;
   }
 
   const LaunchSequence& seq_;

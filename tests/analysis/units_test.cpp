@@ -649,6 +649,30 @@ TEST_CASE("units: launches that the profiler lost without a trace change neither
   }
 }
 
+TEST_CASE("units: steps between which the launch that tells them was lost are two") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Program whole, lossy;
+    lossy.lose_one_in(20, seed);
+    // One kernel comes once in a step: it is lost in two of forty.
+    for (Program* p : {&whole, &lossy})
+      p->times(40, [&](int) {
+        p->times(2, [&](int) { p->copy("h2d", 65536); });
+        for (int l = 0; l < 6; ++l) layer(*p, 1);
+        p->kernel("loss", 51);
+        for (int l = 0; l < 6; ++l) layer(*p, 2);
+        p->times(8, [&](int) { p->kernel("update", 320); }).host(100);
+      });
+    const DeviceSteps a = whole.units(), b = lossy.units();
+    CAPTURE(told(a));
+    CAPTURE(told(b));
+    REQUIRE_FALSE(b.steps.empty());
+    REQUIRE(a.levels.front().count == 40);
+    CHECK(std::abs(b.levels.front().count - 40) <= 2);
+    CHECK(mean_ms(b) == doctest::Approx(mean_ms(a)).epsilon(0.02));
+  }
+}
+
 TEST_CASE("units: a validation that only one rank runs changes no unit") {
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     CAPTURE(seed);

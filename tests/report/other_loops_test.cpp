@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/phrases.hpp"
+#include "rules/binding/rows_in_steps.hpp"
 #include "rules/judged_loops.hpp"
 #include "support/program.hpp"
 #include "support/traces.hpp"
@@ -95,6 +96,32 @@ TEST_CASE("other loops: one that shares the GPU with the steps is judged beside 
   const std::vector<std::string> texts = gh::loop_texts(a, report);
   CAPTURE(texts.front());
   CHECK(texts.front().starts_with("In the other iterations ("));
+}
+
+TEST_CASE("other loops: marks of one thread are not those of another, nor are its launches") {
+  const gh::Analysis a = analysed(R"(
+    local ops, ranges = {}, {}
+    for i = 0, 11 do
+      local at = 1000 * i
+      ranges[#ranges + 1] = { at, at + 990, 'step ' .. i }
+      ops[#ops + 1] = { at + 10, at + 600, kernel = 'work', launched = { at, at + 5 } }
+      ops[#ops + 1] = { at + 600, at + 980, kernel = 'rest', launched = { at + 5, at + 8 } }
+    end
+    for i = 0, 39 do
+      local at = 290 * i
+      for k = 0, 3 do
+        local from = at + 60 * k
+        ops[#ops + 1] = { from + 20, from + 55, kernel = 'small' .. k, thread = 2, stream = 9,
+                          launched = { from, from + 15 } }
+      end
+    end
+    return { ops = ops, ranges = ranges })");
+  REQUIRE(a.devices.size() == 1);
+  CHECK(a.devices[0].source == gh::StepSource::ranges);
+  CHECK(contains(gh::different_units_text(a), " iterations ("));
+  const gh::RowsInSteps rows(a);
+  CHECK(rows.ops.size() == 2 * a.devices[0].steps.size());
+  CHECK(rows.calls.size() <= 2 * 12);
 }
 
 TEST_CASE("other loops: where nothing is wrong, the line says so") {
