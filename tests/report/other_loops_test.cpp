@@ -111,7 +111,7 @@ TEST_CASE("other loops: marks of one thread are not those of another, nor are it
       local at = 290 * i
       for k = 0, 3 do
         local from = at + 60 * k
-        ops[#ops + 1] = { from + 20, from + 55, kernel = 'small' .. k, thread = 2, stream = 9,
+        ops[#ops + 1] = { from + 20, from + 55, kernel = 'small' .. k, thread = 'server', stream = 9,
                           launched = { from, from + 15 } }
       end
     end
