@@ -16,12 +16,16 @@ double weighted_ns(const Analysis& a, const OfCauses& weights, std::size_t from,
 }  // namespace
 
 StepTime::StepTime(const Analysis& a)
-    : ns(a.recorded_step_ns()), recorded_ns(ns), weights(a.account.causes.size(), 1) {}
+    : ns(a.recorded_step_ns()),
+      recorded_ns(ns),
+      least_ns(ns),
+      most_ns(ns),
+      weights(a.account.causes.size(), 1) {}
 
 StepTime::StepTime(const Analysis& a, Ns step_ns, From told_from, const OfCauses& left)
     : StepTime(a) {
   if (recorded_ns == 0) return;
-  ns = step_ns;
+  ns = least_ns = most_ns = step_ns;
   from = told_from;
   const std::size_t idle = left.size() - idle_causes;
   const double idle_ns = weighted_ns(a, left, idle, left.size()),

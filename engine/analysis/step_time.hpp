@@ -25,6 +25,11 @@ struct StepTime {
   Ns recorded_ns = 0;  ///< the same as recorded
   Ns part_ns = 0;  ///< as recorded, the mean of what is replayed and stands for all; 0 if nothing
   From from = From::recorded;
+  /// The step if recording slowed the host as much as ever measured, and as little: one of a host
+  /// that nobody timed without the profiler. Both `ns` where it is known.
+  Ns least_ns = 0, most_ns = 0;
+  /// Whether `ns` says little of the step without the profiler: its range is wide.
+  bool is_uncertain() const { return 4 * (most_ns - least_ns) > ns; }
   /// Weight of a nanosecond in which recorded kernels run: the mean of those of the causes that
   /// compute.
   double work = 1;

@@ -146,7 +146,7 @@ void write_to_ledger(const Trials& trials, const Predicted& predicted, const Try
       entry.predicted_ns = share(f.step);
       entry.least_ns = share(f.least);
       entry.most_ns = share(f.most);
-      entry.outcome = outcome_of(entry.after_ns, entry.most_ns);
+      entry.outcome = outcome_of(entry.after_ns, entry.least_ns, entry.most_ns);
       append_to_ledger(o.ledger, entry);
     }
   }

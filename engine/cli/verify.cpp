@@ -139,8 +139,8 @@ std::string text_of(const LedgerEntry& e, const std::vector<std::string>& reason
     text += fmt::format("; predicted were {} ({} to {}) for {}", duration(e.predicted_ns),
                         duration(e.least_ns), duration(e.most_ns), fmt::join(e.rules, ", "));
   text += ".\n";
-  if (e.outcome == Outcome::held && e.after_ns < e.least_ns)
-    text += "  That is shorter than the range: did anything else change?\n";
+  if (e.outcome == Outcome::missed && e.after_ns < e.least_ns)
+    text += "  That is shorter than predicted: the fix does more, or something else changed, too.\n";
   for (const std::string& reason : reasons) text += "  " + reason + '\n';
   return text;
 }
@@ -166,10 +166,11 @@ int verify(const VerifyCommand& o) {
     entry.predicted_ns = predicted.step_ns;
     entry.least_ns = predicted.least_ns;
     entry.most_ns = predicted.most_ns;
-    entry.outcome = outcome_of(entry.after_ns, entry.most_ns);
+    entry.outcome = outcome_of(entry.after_ns, entry.least_ns, entry.most_ns);
     // Whatever shortened the step, it was not that fix.
     reasons = not_made(o, after.advice.report);
-    if (entry.outcome == Outcome::held && !reasons.empty()) entry.outcome = Outcome::not_comparable;
+    if (entry.after_ns <= entry.most_ns && !reasons.empty())
+      entry.outcome = Outcome::not_comparable;
   } else {
     entry.outcome = Outcome::not_comparable;
   }

@@ -92,8 +92,8 @@ double LedgerEntry::error() const {
   return static_cast<double>(predicted_ns) / static_cast<double>(after_ns) - 1;
 }
 
-Outcome outcome_of(Ns after_ns, Ns most_ns) {
-  return after_ns <= most_ns ? Outcome::held : Outcome::missed;
+Outcome outcome_of(Ns after_ns, Ns least_ns, Ns most_ns) {
+  return after_ns >= least_ns && after_ns <= most_ns ? Outcome::held : Outcome::missed;
 }
 
 void check_ledger(const std::filesystem::path& ledger, const std::vector<std::string>& inputs) {

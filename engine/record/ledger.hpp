@@ -9,8 +9,8 @@
 namespace gh {
 
 enum class Outcome : std::uint8_t {
-  held,           ///< the measured step lies in the predicted range, or below it
-  missed,         ///< it is longer than predicted
+  held,           ///< the measured step lies in the predicted range
+  missed,         ///< it is longer, or shorter
   not_comparable  ///< it cannot be told whether the fix did it
 };
 const char* name_of(Outcome outcome);  ///< "held", "missed", "not comparable"
@@ -29,8 +29,8 @@ struct LedgerEntry {
   double error() const;
 };
 
-/// What became of a forecast.
-Outcome outcome_of(Ns after_ns, Ns most_ns);
+/// What became of a forecast: the measured step against the predicted range.
+Outcome outcome_of(Ns after_ns, Ns least_ns, Ns most_ns);
 
 /// Throws Error if the file is one of these inputs, or exists and does not end in an entry.
 void check_ledger(const std::filesystem::path& ledger, const std::vector<std::string>& inputs = {});

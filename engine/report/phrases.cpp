@@ -279,8 +279,8 @@ std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
     std::string text = fmt::format("In the {} ({} judged, {} each): ", loop_label(a, loop),
                                    loop.steps, duration(loop.step_ns));
     if (const auto& f = loop.finding)
-      text += fmt::format("{} (saves {} {}, {}); ", f->title, about(*f), duration(f->alone_ns),
-                          percent(f->alone_fraction));
+      text +=
+          fmt::format("{} (saves {}, {}); ", f->title, amount_text(*f), percent(f->alone_fraction));
     else
       text += "no large problem was found; ";
     texts.push_back(text + fmt::format("--unit {} judges them.", shell_word(loop.name)));
@@ -320,9 +320,13 @@ std::string step_time_text(const Analysis& a, const StepTime& step) {
                          a.trace.measured_step.from, recorded);
       break;
     case StepTime::From::replayed:
-      text = length == recorded ? takes + '.'
-             : step.ns > step.recorded_ns
-                 ? fmt::format("{} (recorded: {}).", takes, recorded)
+      text = length == recorded           ? takes + '.'
+             : step.ns > step.recorded_ns ? fmt::format("{} (recorded: {}).", takes, recorded)
+             : step.is_uncertain()
+                 ? fmt::format(
+                       "{} without the profiler's overhead, {} to {} as far as that is known; "
+                       "recorded, it took {}.",
+                       takes, duration(step.least_ns), duration(step.most_ns), recorded)
                  : fmt::format("{} without the profiler's overhead; recorded, it took {}.", takes,
                                recorded);
       break;
@@ -464,6 +468,15 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
   return text;
 }
 
+std::string amount_text(const Finding& f) {
+  const std::string likely = fmt::format("{} {}", about(f), duration(f.alone_ns));
+  if (!f.about || !f.predicted || f.masked) return likely;
+  const auto [least, most] = f.predicted->saving_range(f.alone_ns);
+  if (4 * (most - least) <= f.alone_ns) return likely;
+  return fmt::format("{} ({} to {})", likely, least > 0 ? duration(least) : "nothing",
+                     duration(most));
+}
+
 const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
 
 std::string saving_text(const Finding& f, Ns saved_ns, const UnitWords& unit) {
@@ -558,6 +571,13 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                         report.findings.empty() ? "Nothing to fix" : "No large problem",
                         a.coverage() < least_coverage ? " in the rest" : ""),
             true};
+  constexpr double named_share = 0.1;
+  const auto named =
+      std::find_if(report.findings.begin(), report.findings.end(),
+                   [](const Finding& f) { return !f.masked && f.alone_fraction >= named_share; });
+  if (named != report.findings.end())
+    return {fmt::format("No problem is certain; the largest that may be one: {}.", named->title),
+            false};
   return {fmt::format("No known problem explains the largest loss: {}, {} of the {}.",
                       cause_label(cause), percent(share), a.words().noun),
           false};

@@ -31,17 +31,9 @@ void claim_at_most(Estimate& e, double share) {
 // 0 if that is unknown or the replay is no forecast.
 double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   if (!replay.trusted()) return 0;
-  // PyTorch's profiler also records operators, and there is no bound for how much that adds.
-  if (replay.analysis().trace.recording_ns > 0 && replay.measured_ns() == 0) return 0;
-  // Vary only the guessed overhead: the fix itself has its most likely effect.
-  Changes changes = f.changes;
-  for (Change& change : changes)
-    std::visit(
-        [](auto& c) {
-          if constexpr (requires { c.factor; }) c.factor.least = c.factor.by;
-        },
-        change);
-  const Ns now = replay.step_ns({}, Guess::least), then = replay.step_ns(changes, Guess::least);
+  // Vary only the overhead: the fix itself has its most likely effect.
+  const Ns now = replay.step_ns({}, Guess::least),
+           then = replay.step_ns(f.changes, Guess::least, Guess::best);
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
@@ -90,6 +82,11 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
     claim_at_most(e, static_cast<double>(*e.explained_ns) / of_step);
   const bool doubted = !e.doubt.empty();
   e.severity_alone = severity_of(claim, e.alone_fraction, doubted);
+  // What may save next to nothing fails no merge.
+  if (e.replayed && !claim.team_severity &&
+      static_cast<double>(e.replayed->saving_range(e.alone_ns).first) <
+          warning_at * static_cast<double>(e.step_ns))
+    e.severity_alone = std::min(e.severity_alone, Severity::warning);
   // A report that contradicts itself proves nothing, except about the recording itself.
   const bool in_doubt = !analysis.trace.doubts.empty() && f.category != "capture";
   e.confidence = in_doubt ? "low" : doubted ? "medium" : claim.confidence;

@@ -562,7 +562,7 @@ struct Trace : Tables {
   Monitor monitor;
   std::map<NameId, NameId> kernel_sources;  ///< by a kernel's name: the file of the compiler's code
   std::vector<Span> profiler_overhead;      ///< host time that the profiler reports as its own
-  /// Host time, over all processes, that recording operators, memory and frames may have cost.
+  /// Host time, over all processes, that recording operators, memory and frames usually costs.
   Ns recording_ns = 0;
   MeasuredStep measured_step;
   Ns capture_start = 0, capture_end = 0;  ///< first and last event

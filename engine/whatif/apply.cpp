@@ -11,6 +11,10 @@
 namespace gh {
 namespace {
 
+// What the host does before a launch goes with it if that prepares it: an eager framework takes 5
+// to 50 us from one launch to the next. Longer work may be needed without the launch, too: it goes
+// only where all that a fix may save counts (Guess::least).
+constexpr Ns longest_preparation_ns = 200'000;
 // Changes cannot make anything longer than this, however many there are: the sum of all of a
 // trace's lengths still fits into Ns.
 constexpr Ns longest_grown_ns = 100'000'000'000;
@@ -87,7 +91,7 @@ class Application {
   }
 
   void operator()(const change::Graph& graph) {
-    const GraphCapture capture(g_, graph.ops);
+    const GraphCapture capture(g_, graph.ops, guess_);
     for (const Row call : capture.needless_calls()) forget_call(call);
     for (const Row op : graph.ops) {
       if (!holds_op(op) || capture.begins_graph(op)) continue;
@@ -225,7 +229,8 @@ class Application {
     const Node b = g_.begin_node(call), e = g_.end_node(call);
     e_.weight[e][edge::begin] = 0;
     e_.weight[e][edge::wait] = absent;
-    if (e_.from[b][edge::previous] != origin && e_.weight[b][edge::previous] <= host_work_ns)
+    if (e_.from[b][edge::previous] != origin &&
+        (guess_ == Guess::least || e_.weight[b][edge::previous] <= longest_preparation_ns))
       e_.weight[b][edge::previous] = 0;
   }
   void forget_launch(Row op) {

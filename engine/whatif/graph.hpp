@@ -72,9 +72,9 @@ struct ReplayGraph {
   std::vector<Node> arrival;
   /// By thread: calls of the block that are not nested in another.
   std::vector<std::vector<Row>> thread_calls;
-  /// By call of the block: how many ranges its thread began since its previous call. Empty if
-  /// ranges cost next to nothing (Trace::recording_ns).
-  std::vector<std::uint32_t> ranges_before;
+  /// By call of the block: what it usually costs to record the ranges that its thread began since
+  /// its previous call. Empty if there are none.
+  std::vector<Ns> recording_before;
   /// By thread: when a device was idle and then resumed with work that the thread launched.
   std::vector<Spans> thread_idle;
   std::vector<Node> order;  ///< each node after those that it waits for

@@ -2,6 +2,7 @@
 // PyTorch's main thread and autograd's do.
 #include <algorithm>
 
+#include "analysis/recording_cost.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
@@ -92,15 +93,16 @@ std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedStep
 }
 
 // By call of the block: how many ranges its thread began since its previous call.
-std::vector<std::uint32_t> ranges_before_calls(const ReplayGraph& g) {
+std::vector<Ns> recording_before_calls(const ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
-  std::vector<std::uint32_t> before(g.steps.calls.count);
+  const RecordingCost cost(t);
+  std::vector<Ns> before(g.steps.calls.count);
   std::vector<std::size_t> next(g.thread_calls.size());  // the thread's first call after a range
   for (Row r = 0; r < t.ranges.size(); ++r) {
     const std::vector<Row>& calls = g.thread_calls[t.ranges.thread[r]];
     std::size_t& at = next[t.ranges.thread[r]];
     while (at < calls.size() && t.calls.start[calls[at]] < t.ranges.start[r]) ++at;
-    if (at < calls.size()) ++before[calls[at] - g.steps.calls.first];
+    if (at < calls.size()) before[calls[at] - g.steps.calls.first] += cost.of_range(r);
   }
   // Ranges that began before the block belong to nothing in it.
   for (const std::vector<Row>& calls : g.thread_calls)
@@ -124,7 +126,7 @@ void ReplayGraph::find_host_edges() {
   const Trace& t = analysis.trace;
   thread_calls = outermost_calls(t, steps);
   thread_idle = idle_by_thread(analysis, steps.window);
-  if (t.recording_ns > 0) ranges_before = ranges_before_calls(*this);
+  if (t.ranges.size() > 0) recording_before = recording_before_calls(*this);
   const Handovers handovers(*this);
   for (std::uint16_t thread = 0; thread < thread_calls.size(); ++thread) {
     Row before = no_row;

@@ -13,12 +13,14 @@ namespace {
 // host-bound recordings show 1.1 to 5 times (H200) and 1 to 4 (H100 with cores shared with other
 // processes); twice is the best guess.
 constexpr Ns gap_ns = 700, least_gap_ns = 300, longest_gap_ns = 20'000;
-constexpr double least_call_fraction = 0.2;
+constexpr double least_fraction = 0.2;  // of a call, or of a pause between two
 constexpr double usual_worth = 2, most_worth = 6, least_worth = 0.5;
-// PyTorch's profiler adds to the host's own time with every operator. Trace::recording_ns is an
-// upper limit; if launches are slowed by the usual amount, it adds two thirds of that: recordings
-// on an H200 show 1.2 to 3 us per operator, where the limit is 3.
-constexpr double usual_recording = 2.0 / 3;
+// Ranges cost what they usually do (RecordingCost) if launches are slowed by the usual amount,
+// nothing if these are slowed least, and half as much again if most.
+double range_factor(double worth) {
+  if (worth <= usual_worth) return std::max(0.0, worth - least_worth) / (usual_worth - least_worth);
+  return 1 + 0.5 * (worth - usual_worth) / (most_worth - usual_worth);
+}
 
 // The step of a recording if its launches were slowed by this much: the more, the shorter it is.
 Ns step_ns(const ReplayGraph& g, double worth) {
@@ -48,16 +50,8 @@ Ns median_launch(const ReplayGraph& g) {
   return median(std::move(lengths));
 }
 
-Ns ranges_before(const ReplayGraph& g, Row call) {
-  return g.ranges_before.empty() ? 0 : g.ranges_before[call - g.steps.calls.first];
-}
-
-// How long it took to record a range.
-Ns range_ns(const ReplayGraph& g, double launches_worth) {
-  const Trace& t = g.analysis.trace;
-  if (g.ranges_before.empty() || t.ranges.size() == 0) return 0;
-  return scaled(t.recording_ns / static_cast<Ns>(t.ranges.size()),
-                usual_recording * launches_worth / usual_worth);
+Ns recording_before(const ReplayGraph& g, Row call) {
+  return g.recording_before.empty() ? 0 : g.recording_before[call - g.steps.calls.first];
 }
 
 }  // namespace
@@ -85,7 +79,7 @@ LaunchesWorth known_overhead(const ReplayGraph& g, Ns unprofiled_ns) {
 }
 
 Edges without_overhead(const ReplayGraph& g, double launches_worth) {
-  const Ns of_range = range_ns(g, launches_worth);
+  const double of_ranges = range_factor(launches_worth);
   const Ns overhead = scaled(median_launch(g), launches_worth);
   // If launches are slowed less than ever measured, pauses between kernels also grow less.
   const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / least_worth));
@@ -96,9 +90,10 @@ Edges without_overhead(const ReplayGraph& g, double launches_worth) {
       const Node b = g.begin_node(c);
       if (Ns& pause = edges.weight[b][edge::previous];
           edges.from[b][edge::previous] != origin && !edges.has(b, edge::handover))
-        pause -= std::min(outside + of_range * ranges_before(g, c), pause / 2);
+        pause -= std::min(std::min(outside, pause / 2) + scaled(recording_before(g, c), of_ranges),
+                          scaled(pause, 1 - least_fraction));
       Ns& took = edges.weight[g.end_node(c)][edge::begin];
-      const Ns left = std::max(scaled(took, least_call_fraction), took - overhead);
+      const Ns left = std::max(scaled(took, least_fraction), took - overhead);
       outside = launches(g.call_class(c)) ? std::max<Ns>(0, overhead - (took - left)) : 0;
       took = left;
     }

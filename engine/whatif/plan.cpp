@@ -97,15 +97,23 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
     const Ns ns = replay.measured_ns();
     return {ns, ns, ns, "it was measured without the profiler"};
   }
-  const Ns now = replay.step_ns({}), best = replay.step_ns(changes),
-           least = std::min(best, replay.step_ns(changes, Guess::least)),
-           most = std::max(best, replay.step_ns(changes, Guess::most));
-  Prediction p{best, times(least, 1 - spread), times(most, 1 + spread), std::move(why)};
+  const Ns now = replay.step_ns({}), host_least = replay.step_ns({}, Guess::least),
+           host_most = replay.step_ns({}, Guess::most);
+  const Ns best = replay.step_ns(changes), if_least = replay.step_ns(changes, Guess::least),
+           if_most = replay.step_ns(changes, Guess::most);
+  Prediction p{best, times(std::min(best, if_least), 1 - spread),
+               times(std::max(best, if_most), 1 + spread), std::move(why)};
   // A change cannot make the step longer; if the replay says so, it lost a lead that the host had.
   p.step_ns = std::min(p.step_ns, now);
   p.least_ns = std::min(p.least_ns, p.step_ns);
-  const Ns host_least = replay.step_ns({}, Guess::least),
-           host_most = replay.step_ns({}, Guess::most);
+  // As much of the step as of the step at that end, which is longer or shorter.
+  const auto saved = [now](Ns before, Ns after) {
+    return before <= 0 ? 0
+                       : times(now, static_cast<double>(std::max<Ns>(0, before - after)) /
+                                        static_cast<double>(before));
+  };
+  p.saves_if_most_ns = saved(host_least, if_least);
+  p.saves_if_least_ns = saved(host_most, if_most);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread))
     p.why += "; the profiler's overhead on the host is not known precisely";
   if (const Ns off = replay.unexplained_ns(); off != 0) {

@@ -1,7 +1,9 @@
 // What fixes save: each alone, and all that matter one after the other.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "whatif/replay.hpp"
@@ -14,6 +16,14 @@ struct Prediction {
   Ns step_ns = 0;
   Ns least_ns = 0, most_ns = 0;  ///< the measured step should lie between these
   std::string why;               ///< why the range is as wide as it is
+  /// What the changes save of `now`, if recording slowed the host most and the fix does most, and
+  /// if both do least; neither is a bound. Both 0 without changes.
+  Ns saves_if_most_ns = 0, saves_if_least_ns = 0;
+
+  /// What they save at least and at most, beside the expected `saves_ns`.
+  std::pair<Ns, Ns> saving_range(Ns saves_ns) const {
+    return std::minmax({saves_ns, saves_if_most_ns, saves_if_least_ns});
+  }
 };
 
 /// Fixes in the order of their findings, each of which saves something after those before it.

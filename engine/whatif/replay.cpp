@@ -67,8 +67,8 @@ Guess room_for(const ReplayGraph& g, const Changes& changes, Guess guess) {
 // does not last: only Guess::least assumes that it does. `now`, the step without changes, limits
 // what that adds.
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
-             Guess guess, Ns now) {
-  for (const Change& c : changes) apply(g, c, guess, edges);
+             Guess guess, Guess of_changes, Ns now) {
+  for (const Change& c : changes) apply(g, c, of_changes, edges);
   const Bounds b = floors.of_device(edges, room_for(g, changes, guess));
   const Ns step = std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
   if (guess == Guess::least) return step;
@@ -122,12 +122,12 @@ struct ReplayedRun {
     path = find_path(*graph);
   }
 
-  Ns step_ns(const Changes& changes, Guess guess) const {
+  Ns step_ns(const Changes& changes, Guess guess, Guess of_changes) const {
     check_time();
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
-    return as_measured(
-        step_with(*graph, *floors, without_profiler(guess), changes, guess, now[index_of(guess)]),
-        changes, guess);
+    return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess,
+                                 of_changes, now[index_of(guess)]),
+                       changes, guess);
   }
 
   // What each node waits for after these changes.
@@ -293,10 +293,12 @@ struct Replay::State {
     }
     recorded_by_cause = mean_by_cause(&ReplayedRun::recorded_ns);
     left_by_cause = mean_by_cause(&ReplayedRun::left_ns);
-    step = {a, step_ns({}, Guess::best),
+    step = {a, step_ns({}, Guess::best, Guess::best),
             a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
             weights()};
     step.part_ns = recorded_ns();
+    step.least_ns = std::min(step.ns, step_ns({}, Guess::least, Guess::least));
+    step.most_ns = std::max(step.ns, step_ns({}, Guess::most, Guess::most));
     if (runs.size() == 1) {
       path = runs.front()->path;
       path.bring_to(step.ns);
@@ -326,8 +328,9 @@ struct Replay::State {
     return mean_ns([](const ReplayedRun& r) { return r.unexplained_ns; });
   }
 
-  Ns step_ns(const Changes& changes, Guess guess) const {
-    const Ns ns = mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess); });
+  Ns step_ns(const Changes& changes, Guess guess, Guess of_changes) const {
+    const Ns ns =
+        mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess, of_changes); });
     // The replayed steps may differ a little from all steps.
     const Ns measured = analysis.measured_step_ns();
     return measured > 0 ? scaled(ns, ratio(measured, target_ns())) : ns;
@@ -474,12 +477,16 @@ void Replay::trim(Changes& changes) const {
 }
 
 Ns Replay::step_ns(const Changes& changes, Guess guess) const {
-  return state_->step_ns(changes, guess);
+  return state_->step_ns(changes, guess, guess);
+}
+
+Ns Replay::step_ns(const Changes& changes, Guess guess, Guess of_changes) const {
+  return state_->step_ns(changes, guess, of_changes);
 }
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
   return state_->mean_ns([&](const ReplayedRun& r) {
-    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best, 0);
+    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best, Guess::best, 0);
   });
 }
 

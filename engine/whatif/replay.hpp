@@ -84,6 +84,8 @@ class Replay {
 
   /// The mean step with these changes, without what the profiler added.
   Ns step_ns(const Changes& changes, Guess guess = Guess::best) const;
+  /// With the profiler's overhead at one end, and what the changes do at another.
+  Ns step_ns(const Changes& changes, Guess overhead, Guess of_changes) const;
   /// The same with what the profiler added: without changes this is recorded_ns.
   Ns profiled_step_ns(const Changes& changes) const;
 

@@ -391,7 +391,7 @@ return {
     name = "eager-autogradnvtx: ranges change nothing",
     fixture = "eager-autogradnvtx",
     expect = {
-      { severity = "error", message = "*12 times a step*(39 % *", worth = { 0.39, 0.46 } },
+      { severity = "error", message = "*12 times a step*(40 % *", worth = { 0.39, 0.46 } },
     },
   },
   {

@@ -29,12 +29,6 @@ return {
       doc = "What the profiler may add to a CUDA call. Recorded minus unprofiled steps: 2 to 6 us \z
         a call. If this alone would explain the idle time, the finding is a note.",
     },
-    eager_ns = {
-      default = 10000,
-      unit = "ns",
-      doc = "What PyTorch needs on the host for a launch at least, without a profiler: however \z
-        much recording may have cost, the rest is no faster. Measured on an H200: 11 to 16 us.",
-    },
     reads = {
       default = 3,
       unit = "count",
@@ -255,8 +249,8 @@ return {
       or (barred >= options.each and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- The share without what recording added. With a measured step, idle time is already what is
-    -- left beside the GPU's work; otherwise the addition is estimated high.
+    -- The share if recording added as much as ever measured. With a measured step, idle time is
+    -- already what is left beside the GPU's work. Where the step can be replayed, that settles it.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
@@ -264,14 +258,6 @@ return {
       or recorded_share
         - trace:calls():count() * options.overhead_ns / recorded
         - (trace:fact "capture.recording_fraction" or 0)
-    local heavy = not added and (trace:fact "capture.recording_fraction" or 0) > 0
-    if heavy and not mostly_graphs then
-      local busy = recorded - trace:idle():recorded_ns()
-      unprofiled = math.max(
-        unprofiled,
-        math.min(recorded_share, (launches * options.eager_ns - busy) / recorded)
-      )
-    end
     local little = unprofiled < options.share
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local results = math.floor(barred + 0.5) > 1
@@ -308,7 +294,7 @@ return {
         recoverable_ns = math.max(
           0,
           math.min(
-            (little or heavy) and unprofiled * total or idle,
+            little and unprofiled * total or idle,
             mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns
           )
         ),

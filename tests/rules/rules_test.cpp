@@ -374,10 +374,10 @@ TEST_CASE("rules: a finding saves at most the step, and that decides its severit
     return r.findings[0];
   };
   CHECK(found("7").recoverable_fraction == 1);
-  CHECK(found("7").recoverable_ns == 990'000);  // the mean step without the profiler
+  CHECK(found("7").recoverable_ns == 989'000);  // the mean step without launch and range
   CHECK(found("-1").recoverable_fraction == 0);
   CHECK(found("-1").recoverable_ns == 0);
-  CHECK(found("0.25").recoverable_ns == 247'500);
+  CHECK(found("0.25").recoverable_ns == 247'250);
   CHECK(found("0.2").severity == Severity::error);
   CHECK(found("0.199").severity == Severity::warning);
   CHECK(found("0.05").severity == Severity::warning);
@@ -816,6 +816,9 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"low-sm-fill", {{"low-sm-fill"}, {}}},
       {"no-caching", {{"harmful-environment"}, {"alloc-churn"}}},
       {"padding-lookalike", {{}, {"loss-head"}}},
+      {"nvtx-encoder-forward", {{"non-tensor-core-gemm"}, {"host-sync"}}},
+      {"nvtx-lm-forward", {{"non-tensor-core-gemm"}, {"host-sync"}}},
+      {"nvtx-lm-training", {{"non-tensor-core-gemm"}, {}}},
       {"padding-waste", {}},
       {"recompute-lookalike", {}},
       {"recompute-with-headroom", {{"recompute-with-headroom"}, {}}},
@@ -838,7 +841,8 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"unit-train-then-generate", {}},
       {"unit-trained-beside-a-process", {{"non-tensor-core-gemm"}, {}}},
       {"unit-trained-beside-tokens", {{"launch-bound", "non-tensor-core-gemm"}, {}}},
-      {"unit-validated-epochs", {}},
+      // Its step takes 6.33 ms when nobody records it, and 7.0 to 9.1 by the model of overhead.
+      {"unit-validated-epochs", {{}, {"launch-bound"}}},
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
       {"products", {}},

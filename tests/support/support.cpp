@@ -119,6 +119,8 @@ bool is_marked(const fs::path& path) {
                                              "low-sm-fill",
                                              "moe",
                                              "no-caching",
+                                             "nvtx-encoder-forward",
+                                             "nvtx-lm-forward",
                                              "padding-lookalike",
                                              "padding-waste",
                                              "products",

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
@@ -72,6 +73,49 @@ TEST_CASE("overhead: the more the profiler is assumed to have added, the shorter
     CHECK(std::abs(step(worth[index_of(Guess::best)]) - between) <= between / 50);
     CHECK(worth[index_of(Guess::most)] <= worth[index_of(Guess::best)]);
     CHECK(worth[index_of(Guess::best)] <= worth[index_of(Guess::least)]);
+  }
+}
+
+TEST_CASE("overhead: a range around each operator slows the host, by an amount that is not known") {
+  // The host takes 50 us from one launch to the next; each of two operators in between has a range.
+  const auto steps = [](const std::string& arguments) {
+    std::string ops, ranges;
+    for (int i = 0; i < 20; ++i) {
+      const int at = 50 * i;
+      ops += fmt::format("{{ {}, {}, kernel = 'k', launched = {{ {}, {} }} }},", at + 8, at + 12,
+                         at, at + 5);
+      for (const int begin : {10, 30})
+        ranges +=
+            fmt::format("{{ {}, {}, 'aten::op{}' }},", at + begin, at + begin + 15, arguments);
+    }
+    return Measured(trace_from_text(fmt::format(
+        "return {{ repeats = {{ times = 8, every = 1000 }}, ranges = {{ {{ 0, 999, 'step {{n}}' "
+        "}}, {} }}, ops = {{ {} }} }}",
+        ranges, ops)));
+  };
+  const Measured bare = steps(""), with_ids = steps(", op_id = 7, sizes = [[8, 8]]");
+  // Forty ranges of 8 us, and forty of 1.
+  const Ns longer = bare.replay.step_ns({}) - with_ids.replay.step_ns({});
+  CHECK(longer > 200'000);
+  CHECK(longer < 320'000);
+  const StepTime& step = with_ids.replay.step();
+  CHECK(step.is_uncertain());
+  CHECK(step.least_ns < step.ns);
+  // They may have cost nothing.
+  CHECK(step.most_ns == doctest::Approx(bare.replay.step().most_ns).epsilon(0.02));
+}
+
+TEST_CASE("overhead: programs with ranges around operators take what was measured without them") {
+  for (const auto& [name, step_ms, bf16_ms] : {std::tuple{"nvtx-lm-forward", 11.968, 4.3878},
+                                               {"nvtx-encoder-forward", 22.1304, 4.0552},
+                                               {"nvtx-lm-training", 26.6206, 14.367}}) {
+    CAPTURE(name);
+    const Measured recorded_step(recorded(name, 0));
+    const auto ms = [](Ns ns) { return static_cast<double>(ns) / 1e6; };
+    CHECK(ms(recorded_step.replay.step_ns({})) == doctest::Approx(step_ms).epsilon(0.02));
+    // The host that the profiler slowed must not hide what a shorter GPU saves.
+    Changes faster = recorded_step.scaled(bf16_ms / step_ms);
+    CHECK(ms(recorded_step.replay.step_ns(faster)) < 0.6 * step_ms);
   }
 }
 

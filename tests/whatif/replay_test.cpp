@@ -331,6 +331,27 @@ TEST_CASE("replay: a graph keeps its first launch and ends where the host reads 
   CHECK(graphed(around) > graphed(one) + 150);
 }
 
+TEST_CASE("replay: other work of the host ends no graph, and goes only where all may go") {
+  // Ten kernels of 50 us; between the fifth and the sixth the host does something else for 320 us.
+  std::string ops;
+  for (int k = 0; k < 10; ++k) {
+    const int launched = 10 + 30 * k + (k < 5 ? 0 : 320), start = 20 + 55 * k + (k < 5 ? 0 : 190);
+    ops += fmt::format("{{ {}, {}, kernel = 'small', launched = {{ {}, {} }} }}, ", start,
+                       start + 50, launched, launched + 5);
+  }
+  const Replayed r(
+      "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+      "calls = { { 700, 800, 'cudaStreamSynchronize' } }, ops = { " +
+      ops + " } }");
+  Graph graph = r.change<Graph>("small");
+  graph.gap_ns = 1000;
+  // The GPU works on while the host does; without the graph's end the pause of 190 us is gone.
+  CHECK(r.us({graph}) < r.us({}) - 150);
+  CHECK(r.replay.step_ns({graph}, Guess::least) < r.replay.step_ns({graph}));
+  // The host's work is still there where no fix takes it away.
+  CHECK(r.us({graph}) > 320 + 50);
+}
+
 TEST_CASE("replay: without steps the window is replayed as one step") {
   const Replayed r(std::string(
       R"({ ranges = {}, calls = { { 30, 442, "cudaStreamSynchronize" } }, ops = { { 20, 420, kernel = "a", launched = { 10, 15 } }, { 520, 720, kernel = "b", launched = { 450, 460 } } } })"));

@@ -2,6 +2,7 @@
 
 #include "analysis/facts/functions.hpp"
 #include "analysis/facts/sums.hpp"
+#include "analysis/recording_cost.hpp"
 
 namespace gh::fact {
 
@@ -22,7 +23,7 @@ FactValue profiler_overhead(const Analysis& a) {
 FactValue recording(const Analysis& a) {
   const auto length = static_cast<double>(a.trace.capture_end - a.trace.capture_start) *
                       static_cast<double>(std::max<std::size_t>(a.trace.processes.size(), 1));
-  return per(static_cast<double>(a.trace.recording_ns), length, "nothing was recorded");
+  return per(static_cast<double>(RecordingCost(a.trace).of_all()), length, "nothing was recorded");
 }
 
 FactValue overhead(const Analysis& a) {

@@ -76,9 +76,9 @@ Schema parsed() {
   s.no_messages = strings(toml["message"]["except"]);
   s.overhead = strings(toml["overhead"]["match"]);
   s.library_frames = Patterns(strings(toml["frame"]["library"]));
-  for (std::size_t c = 0; c < category_count; ++c) {
-    s.cost_ns[c] = toml["cost_ns"][category_names[c]].value_or(Ns{0});
-  }
+  const toml::table overhead = schema_table("schemas/overhead.toml");
+  for (std::size_t c = 0; c < category_count; ++c)
+    s.cost_ns[c] = overhead["kineto"][category_names[c]].value_or(Ns{0});
   for (const auto& [type, bytes] : *toml["type_bytes"].as_table()) {
     s.type_bytes[std::string(type.str())] = bytes.value_or(0.0);
   }

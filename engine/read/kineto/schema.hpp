@@ -94,7 +94,7 @@ struct Schema {
   ByText<MemoryKind> copy_memories;  ///< by what is in the name of a copy
   std::vector<std::string> products, messages, no_messages, overhead;  ///< globs
   Patterns library_frames;
-  std::array<Ns, category_count> cost_ns;  ///< of recording an event
+  std::array<Ns, category_count> cost_ns;  ///< usually, of recording an event
   ByText<double> type_bytes;
   std::array<SourceSchema, static_cast<std::size_t>(Source::count)> sources;
 };

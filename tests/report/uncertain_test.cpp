@@ -1,0 +1,121 @@
+// What is not known is said as a range, and where it decides what to do first, so is that.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+#include "report/phrases.hpp"
+#include "report/verdict.hpp"
+#include "rules/evaluate.hpp"
+#include "support/program.hpp"
+#include "support/support.hpp"
+#include "support/traces.hpp"
+
+using namespace support;
+
+namespace {
+
+// Of a step of 10 ms, as expected and at the ends of what is unknown.
+gh::Finding saving(const std::string& rule, gh::Ns ns, gh::Ns if_most_ns, gh::Ns if_least_ns) {
+  gh::Finding f;
+  f.rule = f.fingerprint = rule;
+  f.title = rule + " is slow";
+  f.fix = "Mend " + rule;
+  f.advice = {"Mend " + rule};
+  f.severity = f.severity_alone = gh::Severity::warning;
+  f.step_ns = 10'000'000;
+  f.alone_ns = f.recoverable_ns = ns;
+  f.alone_fraction = static_cast<double>(ns) / 1e7;
+  f.about = true;
+  gh::Prediction p{.step_ns = f.step_ns - ns, .why = "a test"};
+  p.saves_if_most_ns = if_most_ns;
+  p.saves_if_least_ns = if_least_ns;
+  f.predicted = f.replayed = std::move(p);
+  return f;
+}
+
+gh::Report uncertain(gh::Finding first, gh::Finding second) {
+  gh::Report r;
+  r.step.from = gh::StepTime::From::replayed;
+  r.step.ns = 10'000'000;
+  r.step.least_ns = 9'000'000;
+  r.step.most_ns = 14'000'000;
+  r.step.recorded_ns = 15'000'000;
+  r.findings = {std::move(first), std::move(second)};
+  return r;
+}
+
+gh::Analysis ten_steps() {
+  return analysed(R"(return { repeats = { times = 10, every = 10000 },
+    ranges = { { 0, 9990, "step {n}" } }, ops = { { 20, 9900, kernel = "work" } } })");
+}
+
+}  // namespace
+
+TEST_CASE("uncertain: a saving has its range where the ends lie further apart than a quarter") {
+  CHECK(gh::amount_text(saving("a", 4'000'000, 4'500'000, 3'800'000)) == "about 4.00 ms");
+  CHECK(gh::amount_text(saving("a", 4'000'000, 4'500'000, 1'000'000)) ==
+        "about 4.00 ms (1.00 ms to 4.50 ms)");
+  CHECK(gh::amount_text(saving("a", 4'000'000, 4'500'000, 0)) ==
+        "about 4.00 ms (nothing to 4.50 ms)");
+  // A ceiling is one already.
+  gh::Finding at_most = saving("a", 4'000'000, 4'500'000, 0);
+  at_most.about = false;
+  CHECK(gh::amount_text(at_most) == "at most 4.00 ms");
+}
+
+TEST_CASE("uncertain: the step has its range, too") {
+  const gh::Analysis a = ten_steps();
+  gh::StepTime step = uncertain({}, {}).step;
+  CHECK(gh::step_time_text(a, step) ==
+        "A step takes 10.0 ms without the profiler's overhead, 9.00 ms to 14.0 ms as far as that "
+        "is known; recorded, it took 15.0 ms.");
+  step.most_ns = 11'000'000;
+  CHECK(contains(gh::step_time_text(a, step), "overhead; recorded"));
+}
+
+TEST_CASE("uncertain: where it decides what saves most, the step is to be timed first") {
+  const gh::Analysis a = ten_steps();
+  // If recording slowed the host little, launching costs more than the products.
+  const gh::Finding products = saving("products", 4'000'000, 4'500'000, 500'000),
+                    launches = saving("launches", 2'000'000, 300'000, 5'000'000);
+  CHECK(contains(gh::verdict_of(a, uncertain(products, launches)).first,
+                 "Time a step without the profiler first (gh-advise record does, --measured-step "
+                 "tells): what recording added decides whether launches saves more. Fix first: "
+                 "Mend products"));
+  // Not where the first one stays the first, ...
+  const gh::Finding fewer = saving("launches", 2'000'000, 300'000, 550'000);
+  CHECK(!contains(gh::verdict_of(a, uncertain(products, fewer)).first, "Time a step"));
+  // ... and not where the step was measured.
+  gh::Report measured = uncertain(products, launches);
+  measured.step.from = gh::StepTime::From::measured;
+  CHECK(!contains(gh::verdict_of(a, measured).first, "Time a step"));
+}
+
+TEST_CASE("uncertain: a loss that a note may explain is not unknown") {
+  const gh::Analysis a = analysed(R"(return { repeats = { times = 10, every = 10000 },
+    ranges = { { 0, 9990, "step {n}" } }, ops = { { 20, 4000, kernel = "work" } } })");
+  gh::Report r;
+  r.step = gh::StepTime(a);
+  r.clean = {"some-rule"};
+  CHECK(gh::quiet_text(a, r).text.starts_with("No known problem explains the largest loss: "));
+  r.findings = {saving("pauses", 3'000'000, 3'000'000, 3'000'000)};
+  r.findings.front().severity = gh::Severity::note;
+  CHECK(gh::quiet_text(a, r).text ==
+        "No problem is certain; the largest that may be one: pauses is slow.");
+  r.findings.front().alone_fraction = 0.05;
+  CHECK(gh::quiet_text(a, r).text.starts_with("No known problem explains the largest loss: "));
+}
+
+TEST_CASE("uncertain: what may save next to nothing is no error") {
+  // The host that launches for 26 of 39 ms, or for all of them, decides what faster products save.
+  const gh::Analysis a(recorded("nvtx-lm-training"), gh::Classes(), {});
+  const gh::Facts facts(a);
+  const gh::Report r = gh::evaluate(gh::own_rules(), a, facts, {}, true, {});
+  REQUIRE_FALSE(r.findings.empty());
+  const gh::Finding& first = r.findings.front();
+  CHECK(first.rule == "non-tensor-core-gemm");
+  CHECK(first.alone_fraction > 0.3);
+  CHECK(contains(gh::amount_text(first), " (nothing to "));
+  CHECK(first.severity == gh::Severity::warning);
+}
