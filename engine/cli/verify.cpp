@@ -140,7 +140,8 @@ std::string text_of(const LedgerEntry& e, const std::vector<std::string>& reason
                         duration(e.least_ns), duration(e.most_ns), fmt::join(e.rules, ", "));
   text += ".\n";
   if (e.outcome == Outcome::missed && e.after_ns < e.least_ns)
-    text += "  That is shorter than predicted: the fix does more, or something else changed, too.\n";
+    text +=
+        "  That is shorter than predicted: the fix does more, or something else changed, too.\n";
   for (const std::string& reason : reasons) text += "  " + reason + '\n';
   return text;
 }

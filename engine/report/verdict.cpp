@@ -32,9 +32,16 @@ std::string all_fixes(const Plan& p) {
 std::string outcome_of_plan(const Finding& first, const Analysis& a, const Report& report) {
   if (!report.plan || report.plan->fixes.empty()) return "";
   const Plan& p = *report.plan;
-  const Ns left = p.fixes.back().step.step_ns;
-  const std::string then = fmt::format("{} {} ({})", p.ceiling.empty() ? "about" : "no less than",
-                                       duration(left), speedup(p.now.step_ns, left));
+  const Prediction& step = p.fixes.back().step;
+  const Ns left = step.step_ns;
+  // How slow the host is without the profiler may decide what several fixes leave.
+  const bool is_vague = p.ceiling.empty() && step.most_ns > 2 * left;
+  const std::string then =
+      fmt::format("{} {} ({}{})", p.ceiling.empty() ? "about" : "no less than", duration(left),
+                  speedup(p.now.step_ns, left),
+                  is_vague ? fmt::format("; {} to {}", duration(step.least_ns),
+                                         duration(std::min(step.most_ns, p.now.step_ns)))
+                           : "");
   if (p.fixes.front().fingerprint != first.fingerprint) {
     std::vector<std::string> others;
     for (const PlanLine& line : plan_lines(report)) others.push_back(std::to_string(line.number));

@@ -119,3 +119,21 @@ TEST_CASE("uncertain: what may save next to nothing is no error") {
   CHECK(contains(gh::amount_text(first), " (nothing to "));
   CHECK(first.severity == gh::Severity::warning);
 }
+
+TEST_CASE("uncertain: what several fixes leave has its range where that reaches twice as long") {
+  const gh::Analysis a = ten_steps();
+  gh::Report r = uncertain(saving("a", 4'000'000, 4'000'000, 4'000'000),
+                           saving("b", 3'000'000, 3'000'000, 3'000'000));
+  const auto plan_to = [](gh::Ns most_ns) {
+    gh::Plan plan;
+    plan.now.step_ns = 10'000'000;
+    plan.fixes = {{"a", "a", {6'000'000, 5'000'000, 7'000'000, ""}},
+                  {"b", "b", {1'000'000, 500'000, most_ns, ""}}};
+    return plan;
+  };
+  r.plan = plan_to(6'000'000);
+  CHECK(contains(gh::verdict_of(a, r).first,
+                 "and about 1.00 ms (10x; 500.0 us to 6.00 ms) with both fixes."));
+  r.plan = plan_to(1'500'000);
+  CHECK(contains(gh::verdict_of(a, r).first, "and about 1.00 ms (10x) with both fixes."));
+}
