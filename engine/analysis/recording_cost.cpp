@@ -35,6 +35,7 @@ RecordingCost::RecordingCost(const Trace& trace) : trace_(trace), by_name_(trace
 }
 
 Ns RecordingCost::of_all() const {
+  if (trace_.recording_ns > 0) return trace_.recording_ns;
   Ns ns = 0;
   for (Row r = 0; r < trace_.ranges.size(); ++r) ns += of_range(r);
   return ns;

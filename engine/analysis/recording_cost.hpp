@@ -12,7 +12,7 @@ class RecordingCost {
   explicit RecordingCost(const Trace& trace);
   /// Of a range, with what was recorded in it beside CUDA calls.
   Ns of_range(Row range) const { return by_name_[trace_.ranges.name[range]]; }
-  /// Of all ranges, over all processes.
+  /// Of all ranges, and of what lies outside of them, over all processes.
   Ns of_all() const;
 
  private:

@@ -25,8 +25,8 @@ struct StepTime {
   Ns recorded_ns = 0;  ///< the same as recorded
   Ns part_ns = 0;  ///< as recorded, the mean of what is replayed and stands for all; 0 if nothing
   From from = From::recorded;
-  /// The step if recording slowed the host as much as ever measured, and as little: one of a host
-  /// that nobody timed without the profiler. Both `ns` where it is known.
+  /// The step if recording slowed the host as much as ever measured, and as little. Both are `ns`
+  /// where the step was measured, or nothing can be replayed.
   Ns least_ns = 0, most_ns = 0;
   /// Whether `ns` says little of the step without the profiler: its range is wide.
   bool is_uncertain() const { return 4 * (most_ns - least_ns) > ns; }

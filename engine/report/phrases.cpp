@@ -571,11 +571,12 @@ Quiet quiet_text(const Analysis& a, const Report& report) {
                         report.findings.empty() ? "Nothing to fix" : "No large problem",
                         a.coverage() < least_coverage ? " in the rest" : ""),
             true};
-  constexpr double named_share = 0.1;
-  const auto named =
-      std::find_if(report.findings.begin(), report.findings.end(),
-                   [](const Finding& f) { return !f.masked && f.alone_fraction >= named_share; });
-  if (named != report.findings.end())
+  // A note that may save most of that loss explains it as far as anything does.
+  const auto named = std::max_element(
+      report.findings.begin(), report.findings.end(), [](const Finding& x, const Finding& y) {
+        return std::pair(!x.masked, x.alone_ns) < std::pair(!y.masked, y.alone_ns);
+      });
+  if (named != report.findings.end() && !named->masked && 2 * named->alone_fraction > share)
     return {fmt::format("No problem is certain; the largest that may be one: {}.", named->title),
             false};
   return {fmt::format("No known problem explains the largest loss: {}, {} of the {}.",

@@ -123,7 +123,7 @@ std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 /// "about", or "at most" of a saving that is a limit.
 const char* about(const Finding& finding);
 /// What its fix saves by itself: "about 3.1 ms", with a range where the ends of what is unknown lie
-/// further apart than a quarter: "about 11.8 ms (281.8 us to 12.1 ms)".
+/// further apart than a quarter: "about 11.7 ms (nothing to 14.2 ms)".
 std::string amount_text(const Finding& finding);
 
 /// "saves about 113.3 ms a step"; "" where there is nothing to save.

@@ -56,19 +56,31 @@ std::string both(const std::string& first, const std::string& then) {
   return first.empty() || then.empty() ? first + then : first + ' ' + then;
 }
 
-// The fix that saves more than the first one by a quarter, if recording slowed the host by as much
-// as ever measured, or as little; null if none does.
-const Finding* best_at_an_end(const Finding& first, const Report& report) {
-  if (report.step.from != StepTime::From::replayed || !report.step.is_uncertain() ||
-      !first.predicted)
-    return nullptr;
-  for (const auto end : {&Prediction::saves_if_most_ns, &Prediction::saves_if_least_ns})
+// Why to time a step first: how much recording slowed the host decides what to fix. "" if it does
+// not.
+std::string time_first_text(const Finding& first, const Analysis& a, const Report& report) {
+  if (report.step.from != StepTime::From::replayed || !a.has_steps() || !first.predicted ||
+      !first.about)
+    return "";
+  const auto at = [](const Finding& f, Ns Prediction::*end) { return (*f.predicted).*end; };
+  std::string decided;
+  for (const auto end : {&Prediction::saves_if_most_ns, &Prediction::saves_if_least_ns}) {
+    const auto worth_it = warning_at * static_cast<double>(first.step_ns);
+    const Finding* best = &first;
     for (const Finding& f : report.findings)
-      if (f.predicted && f.about && !f.masked && f.doubt.empty() && &f != &first &&
-          4 * (*f.predicted).*end > 5 * (*first.predicted).*end &&
-          static_cast<double>((*f.predicted).*end) >= warning_at * static_cast<double>(f.step_ns))
-        return &f;
-  return nullptr;
+      if (f.predicted && f.about && !f.masked && f.doubt.empty() &&
+          4 * at(f, end) > 5 * at(*best, end) && static_cast<double>(at(f, end)) >= worth_it)
+        best = &f;
+    if (best != &first && decided.empty())
+      decided = fmt::format("whether {} saves more", best->rule);
+    if (decided.empty() && static_cast<double>(at(first, end)) < worth_it)
+      decided = "whether this saves much";
+  }
+  if (decided.empty()) return "";
+  return fmt::format(
+      "Time {} without the profiler first (gh-advise record does that; or give it with "
+      "--measured-step): what recording added decides {}. ",
+      a.words().a, decided);
 }
 
 ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report) {
@@ -81,11 +93,7 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
   const Unseen unseen = unseen_text(a);
   v.what = both(v.what, unseen.what);
   if (!f.advice.empty()) {
-    if (const Finding* other = best_at_an_end(f, report))
-      v.first = fmt::format(
-          "Time {} without the profiler first (gh-advise record does, --measured-step tells): what "
-          "recording added decides whether {} saves more. ",
-          a.words().a, other->rule);
+    v.first = time_first_text(f, a, report);
     v.first += "Fix first: " + short_fix(f);
     if (const std::string one = outcome(f, a); !one.empty()) v.first += "; " + one;
     v.first += outcome_of_plan(f, a, report) + '.';

@@ -25,6 +25,8 @@ void claim_at_most(Estimate& e, double share) {
   if (!e.replayed) return;
   e.replayed->step_ns = e.step_ns - e.alone_ns;
   e.replayed->most_ns = std::max(e.replayed->most_ns, e.replayed->step_ns);
+  for (Ns* saves : {&e.replayed->saves_if_most_ns, &e.replayed->saves_if_least_ns})
+    *saves = std::min(*saves, e.alone_ns);
 }
 
 // The least that the fix saves, as a share of the step, if recording added the most ever observed.

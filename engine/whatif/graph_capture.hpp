@@ -27,6 +27,7 @@ class GraphCapture {
  private:
   enum class Launches : std::uint8_t { nothing, captured, others };
   void capture(const std::vector<Row>& calls);
+
   const ReplayGraph& graph_;
   const bool span_steps_;
   std::vector<Launches> launches_;    // by call of the block

@@ -92,7 +92,8 @@ std::vector<std::vector<Row>> outermost_calls(const Trace& t, const ReplayedStep
   return of_thread;
 }
 
-// By call of the block: how many ranges its thread began since its previous call.
+// By call of the block: what it cost to record the ranges that its thread began since its previous
+// call.
 std::vector<Ns> recording_before_calls(const ReplayGraph& g) {
   const Trace& t = g.analysis.trace;
   const RecordingCost cost(t);

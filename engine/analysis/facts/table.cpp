@@ -18,9 +18,9 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Host time that the profiler reports for itself, as a share of the steps.",
        profiler_overhead},
       {"capture.recording_fraction", Unit::fraction,
-       "Host time that recording operators, memory and Python frames may have taken, without CUDA "
-       "calls, as a share of the recording (schemas/kineto.toml). 0 if the profiler records none "
-       "of these.",
+       "Host time that recording ranges, operators, memory and Python frames usually takes, "
+       "without CUDA calls, as a share of the recording (schemas/overhead.toml). 0 if the profiler "
+       "records none of these.",
        recording},
       {"capture.overhead_fraction", Unit::fraction,
        "How much recording added to the step, as a share of the step without it: the mean recorded "
