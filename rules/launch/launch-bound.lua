@@ -249,8 +249,9 @@ return {
       or (barred >= options.each and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- The share if recording added to each call as much as ever measured. With a measured step, idle time is
-    -- already what is left beside the GPU's work. Where the step can be replayed, that settles it.
+    -- The share if recording added to each call as much as ever measured. With a measured step,
+    -- idle time is already what is left beside the GPU's work. Where the step can be replayed,
+    -- that settles it.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
