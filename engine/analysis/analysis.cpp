@@ -118,12 +118,11 @@ void Analysis::take_measured_name() {
 }
 
 std::string Analysis::why_shared() const {
-  const bool has_loops_beside = std::any_of(
-      devices.begin(), devices.end(), [](const DeviceSteps& d) { return !d.other_crew.empty(); });
   if (processes_on_a_device < 2)
-    return has_loops_beside ? "another loop runs on the GPU at the same time, and one may run work "
-                              "while the other keeps the GPU waiting"
-                            : "";
+    return share_a_device(devices)
+               ? "another loop runs on the GPU at the same time, and one may run "
+                 "work while the other keeps the GPU waiting"
+               : "";
   return fmt::format(
       "{} processes share a GPU, and one may run work while another keeps the GPU waiting",
       processes_on_a_device);

@@ -23,34 +23,31 @@ class LoopSearch {
   // What another crew of a device repeats during its steps.
   std::optional<OtherLoop> loop_beside(std::size_t device, std::uint16_t crew) const {
     const DeviceSteps& own = devices_[device];
-    DeviceSteps theirs;
-    theirs.device = own.device;
-    theirs.process = trace_.threads[crew].process;
-    theirs.ops = own.ops_of(trace_, crew);
-    // Only ranges of its own threads may mark its steps.
-    theirs.other_crew = own.other_crew;
-    for (std::uint16_t& of_thread : theirs.other_crew) of_thread = of_thread == crew ? no_index : 0;
+    DeviceSteps theirs = own.part_of(trace_, crew);
     auto host = find_repetition(trace_, classes_, names_, program_, theirs);
     if (!host) return std::nullopt;
-    name_by_content(trace_, names_, theirs);
+    name_by_content(trace_, names_, theirs.ops, theirs.levels);
     host->levels = theirs.levels;
     const Span steps = steps_of(own);
     const auto count = std::count_if(theirs.steps.begin(), theirs.steps.end(), [&](const Step& s) {
       return s.span.end > steps.start && s.span.start < steps.end;
     });
     if (count == 0) return std::nullopt;
-    OtherLoop loop{.name = theirs.levels.front().name,
-                   .place = LoopPlace::beside,
-                   .device = device,
-                   .host = std::move(*host),
-                   .count = count,
-                   .crew = crew};
-    for (const Row op : theirs.ops) {
+    double all_ns = 0, their_ns = 0;
+    for (const Row op : own.ops) {
       const Span span = trace_.span_of(op);
-      loop.beside_ns +=
-          std::max<Ns>(0, std::min(span.end, steps.end) - std::max(span.start, steps.start));
+      const auto ns = static_cast<double>(
+          std::max<Ns>(0, std::min(span.end, steps.end) - std::max(span.start, steps.start)));
+      all_ns += ns;
+      if (own.other_crew_of(trace_, op) == crew) their_ns += ns;
     }
-    return loop;
+    return OtherLoop{.name = theirs.levels.front().name,
+                     .place = LoopPlace::beside,
+                     .device = device,
+                     .host = std::move(*host),
+                     .count = count,
+                     .crew = crew,
+                     .share = their_ns / std::max(all_ns, 1.0)};
   }
 
   // What repeats before the steps, or after them, on the device that works most there.
@@ -72,9 +69,7 @@ class LoopSearch {
     if (most_ns == 0) return std::nullopt;
     auto host = steps_from_launches(trace_, classes_, names_, program_, most);
     if (!host || host->levels.empty()) return std::nullopt;
-    most.levels = std::move(host->levels);
-    name_by_content(trace_, names_, most);
-    host->levels = std::move(most.levels);
+    name_by_content(trace_, names_, most.ops, host->levels);
     const UnitLevel& unit = host->levels.front();
     // What trains outside of the steps is one of them, or a part of one.
     if (unit.name == "training step" ||
@@ -170,9 +165,13 @@ std::vector<OtherLoop> other_loops(const Trace& trace, const Classes& classes,
     loops.push_back(std::move(*loop));
   };
   add(search.loop(false), "earlier");
+  std::vector<OtherLoop> beside;
   for (std::size_t d = 0; d < devices.size(); ++d)
     for (const std::uint16_t crew : devices[d].other_crews())
-      add(search.loop_beside(d, crew), "other");
+      if (auto loop = search.loop_beside(d, crew)) beside.push_back(std::move(*loop));
+  std::stable_sort(beside.begin(), beside.end(),
+                   [](const OtherLoop& x, const OtherLoop& y) { return x.share > y.share; });
+  for (OtherLoop& loop : beside) add(std::move(loop), "other");
   add(search.loop(true), "later");
   return loops;
 }

@@ -23,7 +23,7 @@ struct OtherLoop {
   HostSteps host;          ///< its repetitions, as the host began them
   std::int64_t count = 0;  ///< how many; of a loop beside the steps, during these
   std::uint16_t crew = no_index;  ///< that launches it, if others do something else meanwhile
-  Ns beside_ns = 0;  ///< how long its operations took during the device's steps, summed
+  double share = 0;               ///< of a loop beside the steps: of the work during these, 0 to 1
 };
 
 /// What repeats in the work before the devices' steps, and in the work after them, if that is a

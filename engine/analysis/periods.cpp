@@ -430,7 +430,10 @@ class Search {
     return (ends.before[place] != nowhere) + (ends.after[place - 1] != nowhere) - 1;
   }
 
-  static constexpr std::size_t neighbours = 8;  // on either side of an entry
+  // On either side of an entry. Where the profiler lost one launch in twenty, the same place of two
+  // repetitions has 14 of these 16 in common on the average, and fewer than 12 in 1.5 % of all
+  // places.
+  static constexpr std::size_t neighbours = 8, least_common = 12;
 
   // How many of the entries around one come around another, too.
   std::size_t common_neighbours(std::size_t i, std::size_t other) const {
@@ -569,6 +572,8 @@ class Search {
   // tells them; where most hold it once, and the entries around the begin of a repetition come once
   // more inside. Returns how often.
   std::size_t split_joined(std::vector<std::size_t>& cuts) {
+    // Where more hold it several times, lengths depend on the data: one launch that tells the
+    // repetitions is lost in one of twenty.
     constexpr double most_regular = 0.75;
     const std::size_t typical = of_median_length(cuts), begin = cuts[typical];
     count_usual(begin, cuts[typical + 1]);
@@ -592,21 +597,23 @@ class Search {
 
   // Where the second of several usual repetitions in a piece begins; `nowhere` if there is one.
   std::size_t next_begin(std::size_t from, std::size_t to, std::size_t model) {
-    constexpr double about = 0.15;  // of a repetition
+    // Of a repetition: three deviations of the difference between two of 50 launches, of which one
+    // in twenty is lost, are 13 %.
+    constexpr double about = 0.15;
     const auto least = static_cast<std::size_t>((1 - about) * usual_length_),
                most = static_cast<std::size_t>((1 + about) * usual_length_);
     std::pair<std::size_t, std::size_t> best{0, nowhere};
     for (std::size_t i = from + least; i <= from + most && i + least <= to; ++i)
       best = std::max(best, {common_neighbours(i, model), i});
     const std::size_t at = best.second;
-    const bool is_begin = 2 * best.first >= 3 * neighbours && holds_usual(from, at) &&
+    const bool is_begin = best.first >= least_common && holds_usual(from, at) &&
                           holds_usual(at, std::min(to, at + most));
     return is_begin ? at : nowhere;
   }
 
   // Whether a piece holds most of the usual entries: the profiler may have lost some in either.
   bool holds_usual(std::size_t from, std::size_t to) {
-    constexpr double most = 0.8;
+    constexpr double most = 0.8;  // 90 % on the average, where one in twenty is lost
     double both = 0;
     for (std::size_t i = from; i < to; ++i)
       both += piece_[seq_.alike().at[i]]++ < usual_[seq_.alike().at[i]];

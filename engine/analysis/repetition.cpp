@@ -255,56 +255,54 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
   std::vector<std::uint16_t> working;
   if (crews.are_several()) working = crews.working(device.ops);
   if (working.size() < 2) return find_repetition(trace, classes, names, program, device);
-  // A crew's part of the device, beside what others do.
-  const auto part_of = [&](std::uint16_t crew, const std::vector<std::uint16_t>& others) {
+  // The crew that works most, with those in none, and the others beside it.
+  const auto part_beside = [&](const std::vector<std::uint16_t>& others) {
     DeviceSteps part;
     part.device = device.device;
-    part.process = trace.threads[crew].process;  // a crew has the name of one of its threads
-    part.crew = crew;
+    part.ops = device.ops;
+    part.crew = working.front();
+    part.process = trace.threads[part.crew].process;
     part.other_crew.resize(trace.threads.size(), no_index);
     for (std::uint16_t t = 0; t < part.other_crew.size(); ++t)
       if (std::find(others.begin(), others.end(), crews.of(t)) != others.end())
         part.other_crew[t] = crews.of(t);
-    part.ops = device.ops;
-    part.ops = part.ops_of(trace, no_index);
     return part;
   };
-  const auto all_but = [&](std::uint16_t crew) {
-    std::vector<std::uint16_t> others = working;
-    std::erase(others, crew);
-    return others;
+  const auto search = [&](DeviceSteps& part) {
+    const OwnOps own(trace, part);
+    auto host = find_repetition(trace, classes, names, program, part);
+    if (host) name_by_content(trace, names, part.ops, part.levels);
+    return host;
   };
-  const std::uint16_t main = working.front();
-  std::vector<std::uint16_t> others = all_but(main);
-  DeviceSteps own = part_of(main, others);
-  std::optional<HostSteps> host = find_repetition(trace, classes, names, program, own);
+  std::vector<std::uint16_t> others(working.begin() + 1, working.end());
+  DeviceSteps own = part_beside(others);
+  std::optional<HostSteps> host = search(own);
   std::erase_if(others, [&](std::uint16_t crew) {
     if (!host) return true;
-    DeviceSteps theirs = part_of(crew, all_but(crew));
-    std::erase_if(theirs.ops, [&](Row op) { return crews.of_op(op) != crew; });
+    DeviceSteps theirs = own.part_of(trace, crew);
     const auto loop = find_repetition(trace, classes, names, program, theirs);
+    const OwnOps without_others(trace, own);
     // Two trainings of one model may keep step with each other.
     return !loop || !runs_beside(*loop, *host) ||
            (take_turns(*loop, *host) && !do_the_same(trace, own, theirs));
   });
-  if (!others.empty()) {
-    own = part_of(main, others);
-    host = find_repetition(trace, classes, names, program, own);
+  if (others.size() + 1 < working.size()) {
+    own = part_beside(others);
+    host = search(own);
   }
   if (others.empty() || !host) return find_repetition(trace, classes, names, program, device);
-  name_by_content(trace, names, own);
-  own.ops = std::move(device.ops);
   device = std::move(own);
   return host;
 }
 
-void name_by_content(const Trace& trace, const NameClasses& names, DeviceSteps& part) {
-  const bool updates = std::any_of(part.ops.begin(), part.ops.end(), [&](Row op) {
+void name_by_content(const Trace& trace, const NameClasses& names, const std::vector<Row>& ops,
+                     std::vector<UnitLevel>& levels) {
+  const bool updates = std::any_of(ops.begin(), ops.end(), [&](Row op) {
     return trace.ops.kind[op] == OpKind::kernel &&
            names.kernel[trace.ops.name[op]] == KernelClass::optimizer;
   });
-  if (!updates && !part.levels.empty() && part.levels.front().name == "training step")
-    part.levels.front().name = "batch";
+  if (!updates && !levels.empty() && levels.front().name == "training step")
+    levels.front().name = "batch";
 }
 
 void cut_like(const Trace& trace, const Classes& classes, const NameClasses& names,

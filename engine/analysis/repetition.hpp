@@ -25,9 +25,10 @@ std::optional<HostSteps> find_repetition(const Trace& trace, const Classes& clas
                                          const NameClasses& names, const ProgramKind& program,
                                          const Crews& crews, DeviceSteps& device);
 
-/// Beside a loop that trains, one without updates validates or generates: its steps are no training
-/// steps.
-void name_by_content(const Trace& trace, const NameClasses& names, DeviceSteps& part);
+/// Beside a loop that trains, one whose operations update nothing validates or generates: the first
+/// of its levels is no training step.
+void name_by_content(const Trace& trace, const NameClasses& names, const std::vector<Row>& ops,
+                     std::vector<UnitLevel>& levels);
 
 /// Cuts a device's time where the host began the steps of another device of the job. Leaves no
 /// steps unless the device does about the same in most of them.

@@ -109,12 +109,8 @@ void add_loops_beside(const Analysis& a, const std::vector<OtherLoop>& loops,
                       std::vector<UnitShare>& units) {
   for (const OtherLoop& loop : loops) {
     if (loop.place != LoopPlace::beside) continue;
-    double all_ns = 0;
-    a.each_op_in_steps(
-        loop.device, [&](Row op) { all_ns += static_cast<double>(a.trace.span_of(op).length()); });
-    const double share = std::min(1.0, static_cast<double>(loop.beside_ns) / std::max(all_ns, 1.0));
     const auto ns =
-        std::llround(share * static_cast<double>(a.account.devices[loop.device].busy_ns));
+        std::llround(loop.share * static_cast<double>(a.account.devices[loop.device].busy_ns));
     const std::string beside = unit_of(a, a.devices[loop.device]);
     for (UnitShare& unit : units)
       if (unit.unit.name == beside) unit.busy_ns = std::max<Ns>(0, unit.busy_ns - ns);

@@ -132,26 +132,14 @@ void keep_typical(DeviceSteps& device) {
   leave_out_startup(device);
 }
 
-// Cuts a device's time where the crew of a loop began its repetitions. The crew of the steps that
-// are judged otherwise is another one then.
-void cut_in_loop_of_crew(const Trace& trace, const Classes& classes, const NameClasses& names,
-                         const OtherLoop& loop, DeviceSteps& device) {
-  DeviceSteps in_loop;
-  in_loop.device = device.device;
-  in_loop.process = trace.threads[loop.crew].process;
-  in_loop.ops = device.ops_of(trace, loop.crew);
+// Cuts a device's time where the crew of a loop began its repetitions.
+DeviceSteps cut_in_loop_of_crew(const Trace& trace, const Classes& classes,
+                                const NameClasses& names, const OtherLoop& loop,
+                                DeviceSteps device) {
+  DeviceSteps in_loop = device.part_of(trace, loop.crew);
   cut_in_loop(trace, classes, names, loop.host, true, in_loop);
-  in_loop.other_crew = std::move(device.other_crew);
-  const std::uint16_t of_steps = device.crew;
-  const Crews crews(trace);
-  for (std::uint16_t t = 0; t < in_loop.other_crew.size(); ++t)
-    if (crews.of(t) == loop.crew)
-      in_loop.other_crew[t] = no_index;
-    else if (crews.of(t) == of_steps)
-      in_loop.other_crew[t] = of_steps;
-  in_loop.crew = loop.crew;
   in_loop.ops = std::move(device.ops);
-  device = std::move(in_loop);
+  return in_loop;
 }
 
 // Of the devices of a selection those on which another loop of that name repeats, beside the steps
@@ -166,10 +154,7 @@ std::vector<DeviceSteps> devices_in_loop(const Trace& trace, const Classes& clas
   for (const OtherLoop& loop : other_loops(trace, classes, names, program, devices)) {
     if (!is_called(loop.name, selection.unit)) continue;
     if (loop.crew != no_index) {
-      cut_in_loop_of_crew(trace, classes, names, loop, devices[loop.device]);
-      std::swap(devices.front(), devices[loop.device]);
-      devices.resize(1);
-      return devices;
+      return {cut_in_loop_of_crew(trace, classes, names, loop, std::move(devices[loop.device]))};
     }
     for (std::size_t d = 0; d < devices.size(); ++d) {
       DeviceSteps in_loop;
@@ -196,27 +181,24 @@ void select_unit(const Trace& trace, const Classes& classes, const NameClasses& 
   const auto is_it = [&](const DeviceSteps& d) {
     return !d.steps.empty() && is_called(d.levels.front().name, unit);
   };
+  const auto take_loop = [&] {
+    std::vector<DeviceSteps> in_loop = devices_in_loop(trace, classes, names, program, selection);
+    if (in_loop.empty()) return false;
+    devices = std::move(in_loop);
+    found.assign(devices.size(), std::nullopt);
+    return true;
+  };
   const auto judged = std::find_if_not(devices.begin(), devices.end(), has_no_steps);
-  // Another loop on the same GPU is known by its name, and what mixes both is none.
-  const bool is_shared = std::any_of(devices.begin(), devices.end(),
-                                     [](const DeviceSteps& d) { return !d.other_crew.empty(); });
-  if (is_shared && (judged == devices.end() || !is_it(*judged)))
-    if (std::vector<DeviceSteps> in_loop =
-            devices_in_loop(trace, classes, names, program, selection);
-        !in_loop.empty()) {
-      devices = std::move(in_loop);
-      found.assign(devices.size(), std::nullopt);
-      return;
-    }
   if (judged == devices.end() || !is_it(*judged)) {
+    // Another loop on the same GPU is known by its name, and what mixes both is none.
+    const bool is_shared = share_a_device(devices);
+    if (is_shared && take_loop()) return;
     for (std::size_t d = 0; d < devices.size(); ++d)
       if (!is_it(devices[d]))
         found[d] = find_unit(trace, classes, names, program, unit, devices[d]);
     take_steps_of_others(trace, classes, names, program, found, devices);
-  }
-  if (!std::all_of(devices.begin(), devices.end(), has_no_steps)) return;
-  std::vector<DeviceSteps> in_loop = devices_in_loop(trace, classes, names, program, selection);
-  if (in_loop.empty()) {
+    if (!std::all_of(devices.begin(), devices.end(), has_no_steps)) return;
+    if (!is_shared && take_loop()) return;
     // Layers run forward and backward, so that none of a training step is one stretch of time.
     for (const DeviceSteps& d : devices)
       for (std::size_t l = 1; l < d.levels.size(); ++l)
@@ -227,8 +209,6 @@ void select_unit(const Trace& trace, const Classes& classes, const NameClasses& 
                           unit, plural(d.levels[l].name), d.levels.front().name));
     throw_no_such_unit(unit, units_of(trace, classes, names, program, devices));
   }
-  devices = std::move(in_loop);
-  found.assign(devices.size(), std::nullopt);
 }
 
 // From the first launch, or from the first operation if its launch was not recorded, to the last
@@ -332,6 +312,18 @@ bool DeviceSteps::repeats_like(const DeviceSteps& other) const {
     return all.begin() + (all.empty() ? 0 : 1);
   };
   return std::equal(within(levels), levels.end(), within(other.levels), other.levels.end());
+}
+
+DeviceSteps DeviceSteps::part_of(const Trace& trace, std::uint16_t of) const {
+  DeviceSteps part;
+  part.device = device;
+  part.process = trace.threads[of].process;  // a crew has the name of one of its threads
+  part.ops = ops_of(trace, of);
+  part.crew = of;
+  part.other_crew = other_crew;
+  for (std::uint16_t& of_thread : part.other_crew)
+    if (of_thread == of || of_thread == no_index) of_thread = of_thread == of ? no_index : crew;
+  return part;
 }
 
 std::vector<Row> DeviceSteps::ops_of(const Trace& trace, std::uint16_t crew) const {

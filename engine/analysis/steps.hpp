@@ -87,6 +87,9 @@ struct DeviceSteps {
     const Row call = other_crew.empty() ? no_row : trace.ops.call[op];
     return call == no_row ? no_index : other_crew[trace.calls.thread[call]];
   }
+  /// What another of these crews launched, as a device whose steps are that crew's: none yet, and
+  /// the crew of the steps here is one of the others there.
+  DeviceSteps part_of(const Trace& trace, std::uint16_t crew) const;
   /// The operations that one of these crews launched, or none of them (no_index).
   std::vector<Row> ops_of(const Trace& trace, std::uint16_t crew) const;
   std::vector<std::uint16_t> other_crews() const;  ///< each once
@@ -105,6 +108,12 @@ struct DeviceSteps {
         steps.begin());
   }
 };
+
+/// Whether loops share one of these devices.
+inline bool share_a_device(const std::vector<DeviceSteps>& devices) {
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const DeviceSteps& d) { return !d.other_crew.empty(); });
+}
 
 /// Anything shorter is the start of a program: its shares say nothing about a long run.
 inline constexpr Ns least_judged_ns = 1'000'000;

@@ -240,8 +240,7 @@ std::string different_units_text(const Analysis& a) {
   const auto unit_of = [](const DeviceSteps& d) {
     return d.levels.empty() ? std::string() : d.levels.front().name;
   };
-  const bool is_shared = std::any_of(a.devices.begin(), a.devices.end(),
-                                     [](const DeviceSteps& d) { return !d.other_crew.empty(); });
+  const bool is_shared = share_a_device(a.devices);
   if (!is_shared && std::all_of(a.devices.begin(), a.devices.end(), [&](const DeviceSteps& d) {
         return unit_of(d) == unit_of(a.devices.front());
       }))

@@ -33,9 +33,16 @@ void claim_at_most(Estimate& e, double share) {
 // 0 if that is unknown or the replay is no forecast.
 double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   if (!replay.trusted()) return 0;
-  // Vary only the overhead: the fix itself has its most likely effect.
+  // The rule's factors are taken as they are; what a graph can span is not known.
+  Changes changes = f.changes;
+  for (Change& change : changes)
+    std::visit(
+        [](auto& c) {
+          if constexpr (requires { c.factor; }) c.factor.most = c.factor.by;
+        },
+        change);
   const Ns now = replay.step_ns({}, Guess::least),
-           then = replay.step_ns(f.changes, Guess::least, Guess::best);
+           then = replay.step_ns(changes, Guess::least, Guess::most);
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 

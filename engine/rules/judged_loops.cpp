@@ -48,9 +48,8 @@ std::vector<JudgedLoop> judged_loops(const std::vector<Rule>& rules, const Analy
   constexpr double least = 0.1;  // of the recording: what takes less changes no decision
   std::vector<JudgedLoop> loops;
   const bool chosen = !selection.unit.empty() || !selection.range.empty() || selection.steps;
-  const bool is_alone = std::all_of(analysis.devices.begin(), analysis.devices.end(),
-                                    [](const DeviceSteps& d) { return d.other_crew.empty(); });
-  if (chosen || (is_alone && fraction_outside(analysis) < least)) return loops;
+  if (chosen || (!share_a_device(analysis.devices) && fraction_outside(analysis) < least))
+    return loops;
   for (const Segment& segment : analysis.segments().list)
     if (segment.loop && analysis.segments().fraction(segment) >= least)
       loops.push_back(timed("other loop", [&] {

@@ -11,10 +11,6 @@
 namespace gh {
 namespace {
 
-// What the host does before a launch goes with it if that prepares it: an eager framework takes 5
-// to 50 us from one launch to the next. Longer work may be needed without the launch, too: it goes
-// only where all that a fix may save counts (Guess::least).
-constexpr Ns longest_preparation_ns = 200'000;
 // Changes cannot make anything longer than this, however many there are: the sum of all of a
 // trace's lengths still fits into Ns.
 constexpr Ns longest_grown_ns = 100'000'000'000;
@@ -225,6 +221,8 @@ class Application {
   bool holds_op(Row op) const { return g_.steps.ops.holds(op); }
   bool holds_call(Row call) const { return g_.steps.calls.holds(call); }
 
+  // What the host does before a call goes with it if that prepares it. Longer work may be needed
+  // without the call, too: it goes only where all that a fix may save counts.
   void forget_call(Row call) {
     const Node b = g_.begin_node(call), e = g_.end_node(call);
     e_.weight[e][edge::begin] = 0;

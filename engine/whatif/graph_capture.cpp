@@ -22,7 +22,7 @@ bool can_be_captured(CallClass call) {
 
 GraphCapture::GraphCapture(const ReplayGraph& graph, const std::vector<Row>& ops, Guess guess)
     : graph_(graph),
-      span_steps_(guess == Guess::least),
+      guess_(guess),
       launches_(graph.steps.calls.count, Launches::nothing),
       step_(graph.steps.calls.count),
       begins_(graph.steps.calls.count) {
@@ -50,8 +50,9 @@ void GraphCapture::capture(const std::vector<Row>& calls) {
   std::vector<Row> between;  // calls since the last captured launch
   for (const Row c : calls) {
     const std::size_t at = c - graph_.steps.calls.first;
+    if (guess_ == Guess::most && works_before(c)) under_way = false;
     if (launches_[at] == Launches::captured) {
-      if (std::exchange(step, step_[at]) != step_[at] && !span_steps_) under_way = false;
+      if (std::exchange(step, step_[at]) != step_[at] && guess_ != Guess::least) under_way = false;
       if (under_way) {
         needless_.insert(needless_.end(), between.begin(), between.end());
         needless_.push_back(c);
@@ -66,6 +67,15 @@ void GraphCapture::capture(const std::vector<Row>& calls) {
     }
     if (graph_.recorded.has(graph_.end_node(c), edge::wait)) under_way = false;
   }
+}
+
+// Whether the thread did more before a call than prepare a launch, counting from its last call or
+// from when the thread that it waited for was done.
+bool GraphCapture::works_before(Row call) const {
+  const Node b = graph_.begin_node(call);
+  const Edges& e = graph_.recorded;
+  const std::size_t place = e.has(b, edge::handover) ? edge::handover : edge::previous;
+  return e.from[b][place] != origin && e.weight[b][place] > longest_preparation_ns;
 }
 
 }  // namespace gh

@@ -40,6 +40,28 @@ const std::string works = R"(
       ops[#ops + 1] = { at + 5, at + 250, kernel = 'score', launched = { at - 400, at - 395 } }
       ops[#ops + 1] = { at + 250, at + 498, kernel = 'rank', launched = { at - 390, at - 385 } })";
 
+// Twelve steps of two kernels, with marks or without, while another thread or process repeats four
+// kernels forty times.
+gh::Analysis beside_steps(const std::string& other, bool marked = false) {
+  return analysed("local other, marked = { " + other + " }, " + (marked ? "true" : "false") + R"(
+    local ops, ranges = {}, {}
+    for i = 0, 11 do
+      local at = 1000 * i
+      if marked then ranges[#ranges + 1] = { at, at + 990, 'step ' .. i } end
+      ops[#ops + 1] = { at + 10, at + 600, kernel = 'work', launched = { at, at + 5 } }
+      ops[#ops + 1] = { at + 600, at + 980, kernel = 'rest', launched = { at + 5, at + 8 } }
+    end
+    for i = 0, 39 do
+      for k = 0, 3 do
+        local from = 290 * i + 60 * k
+        local op = { from + 20, from + 55, kernel = 'small' .. k, launched = { from, from + 15 } }
+        for name, value in pairs(other) do op[name] = value end
+        ops[#ops + 1] = op
+      end
+    end
+    return { ops = ops, ranges = ranges })");
+}
+
 }  // namespace
 
 TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst found there") {
@@ -64,22 +86,7 @@ TEST_CASE("other loops: each has its length, how busy the GPU is, and the worst 
 }
 
 TEST_CASE("other loops: one that shares the GPU with the steps is judged beside them") {
-  const gh::Analysis a = analysed(R"(
-    local ops = {}
-    for i = 0, 11 do
-      local at = 1000 * i
-      ops[#ops + 1] = { at + 10, at + 600, kernel = 'work', launched = { at, at + 5 } }
-      ops[#ops + 1] = { at + 600, at + 980, kernel = 'rest', launched = { at + 5, at + 8 } }
-    end
-    for i = 0, 39 do
-      local at = 290 * i
-      for k = 0, 3 do
-        local from = at + 60 * k
-        ops[#ops + 1] = { from + 20, from + 40, kernel = 'small' .. k, rank = 1, gpu = 0,
-                          launched = { from, from + 15 } }
-      end
-    end
-    return { ops = ops })");
+  const gh::Analysis a = beside_steps("rank = 1, gpu = 0");
   REQUIRE(a.devices.size() == 1);
   const std::string shares = gh::different_units_text(a);
   CAPTURE(shares);
@@ -99,23 +106,7 @@ TEST_CASE("other loops: one that shares the GPU with the steps is judged beside 
 }
 
 TEST_CASE("other loops: marks of one thread are not those of another, nor are its launches") {
-  const gh::Analysis a = analysed(R"(
-    local ops, ranges = {}, {}
-    for i = 0, 11 do
-      local at = 1000 * i
-      ranges[#ranges + 1] = { at, at + 990, 'step ' .. i }
-      ops[#ops + 1] = { at + 10, at + 600, kernel = 'work', launched = { at, at + 5 } }
-      ops[#ops + 1] = { at + 600, at + 980, kernel = 'rest', launched = { at + 5, at + 8 } }
-    end
-    for i = 0, 39 do
-      local at = 290 * i
-      for k = 0, 3 do
-        local from = at + 60 * k
-        ops[#ops + 1] = { from + 20, from + 55, kernel = 'small' .. k, thread = 'server', stream = 9,
-                          launched = { from, from + 15 } }
-      end
-    end
-    return { ops = ops, ranges = ranges })");
+  const gh::Analysis a = beside_steps("thread = 'server', stream = 9", true);
   REQUIRE(a.devices.size() == 1);
   CHECK(a.devices[0].source == gh::StepSource::ranges);
   CHECK(contains(gh::different_units_text(a), " iterations ("));

@@ -841,8 +841,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"unit-train-then-generate", {}},
       {"unit-trained-beside-a-process", {{"non-tensor-core-gemm"}, {}}},
       {"unit-trained-beside-tokens", {{"launch-bound", "non-tensor-core-gemm"}, {}}},
-      // Its step takes 6.33 ms when nobody records it, and 7.0 to 9.1 by the model of overhead.
-      {"unit-validated-epochs", {{}, {"launch-bound"}}},
+      {"unit-validated-epochs", {}},
       {"beat", {{"data-loader-starvation"}, {"exposed-memcpy", "pageable-memcpy"}}},
       {"tiles", {}},
       {"products", {}},

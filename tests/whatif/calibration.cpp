@@ -169,7 +169,14 @@ int main(int argc, char** argv) {
     const Analysis analysis(read_nsys(path), Classes(), {});
     const Facts facts(analysis);
     const std::string first = p.rule.substr(0, p.rule.find('|'));
-    const Report report = evaluate(rules, analysis, facts, {{first, p.settings}});
+    Report report = evaluate(rules, analysis, facts, {{first, p.settings}});
+    // The pair measured the fix by itself, also where the report tells its worth after others.
+    if (std::any_of(report.findings.begin(), report.findings.end(),
+                    [&](const Finding& x) { return x.masked && is_one_of(x.rule, p.rule); })) {
+      std::vector<Rule> alone = rules;
+      std::erase_if(alone, [&](const Rule& rule) { return !is_one_of(rule.id, p.rule); });
+      report = evaluate(alone, analysis, facts, {{first, p.settings}});
+    }
     pairs += p.outside.empty();
     const Finding* f = found(report, p);
     if (f == nullptr) {
