@@ -38,6 +38,7 @@ namespace gh {
 
 class RangeFlops;
 class Structure;
+struct KnownWork;
 struct PeriodicEvent;
 struct Segments;
 
@@ -130,11 +131,14 @@ struct Analysis {
   const std::vector<PeriodicEvent>& periodic_events() const;
   /// Operations of the products that ranges name; counted when first asked for.
   const RangeFlops& range_flops() const;
+  /// What products, copies within devices and memsets need at least; found when first asked for.
+  const std::vector<KnownWork>& known_work() const;
   /// The whole recording, steps and all; made when first asked for.
   const Segments& segments() const;
 
  private:
   Lazy<RangeFlops> range_flops_;
+  Lazy<std::vector<KnownWork>> known_work_;
   Lazy<Structure> structure_;
   Lazy<std::vector<PeriodicEvent>> periodic_events_;
   Lazy<Segments> segments_;

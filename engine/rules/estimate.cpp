@@ -29,10 +29,10 @@ void claim_at_most(Estimate& e, double share) {
     *saves = std::min(*saves, e.alone_ns);
 }
 
-// The least that the fix saves, as a share of the step, if recording added the most ever observed.
-// 0 if that is unknown or the replay is no forecast.
+// What the fix saves, as a share of the step, if recording added the most ever observed: 0 if the
+// replay does not explain the recording.
 double share_if_overhead_is_most(const Said& f, const Replay& replay) {
-  if (!replay.trusted()) return 0;
+  if (!replay.explains()) return 0;
   // The rule's factors are taken as they are; what a graph can span is not known.
   Changes changes = f.changes;
   for (Change& change : changes)

@@ -1,6 +1,7 @@
 #include "whatif/apply.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -48,8 +49,10 @@ class Application {
     for (const Row op : scale.ops) {
       if (!holds_op(op)) continue;
       const Node n = g_.op_node(op);
-      e_.length[n] = by > 1 ? changed(e_.length[n], scaled(e_.length[n], by))
-                            : std::min(e_.length[n], scaled(g_.recorded.length[n], by));
+      const Ns recorded = g_.recorded.length[n];
+      e_.length[n] =
+          by > 1 ? changed(e_.length[n], scaled(e_.length[n], by))
+                 : std::min(e_.length[n], std::max(scaled(recorded, by), needed_ns(scale, op)));
     }
   }
 
@@ -57,7 +60,9 @@ class Application {
     for (std::size_t i = 0; i < shorten.ops.size(); ++i) {
       if (!holds_op(shorten.ops[i])) continue;
       Ns& length = e_.length[g_.op_node(shorten.ops[i])];
-      length = std::max<Ns>(0, length - shorten.cut_ns[i]);
+      const Ns left = std::max<Ns>(0, length - shorten.cut_ns[i]);
+      if (shorten.cut_ns[i] > 0)
+        length = std::max(left, std::min(length, streamed_ns(shorten.ops[i])));
     }
   }
 
@@ -97,7 +102,8 @@ class Application {
     }
   }
 
-  // Moved operations wait only for moved ones of their stream, and nothing else waits for them.
+  // Moved operations wait only for moved ones of their stream, and nothing else waits for them but
+  // allocations, which wait for all streams.
   void operator()(const change::Overlap& overlap) {
     const Trace& t = g_.analysis.trace;
     std::vector<std::uint8_t> moved(e_.from.size());
@@ -105,9 +111,14 @@ class Application {
       if (holds_op(op)) moved[g_.op_node(op)] = 1;
     std::vector<Node> stayed_before(t.streams.size(), origin),
         moved_before(t.streams.size(), origin);
+    // By operation of the block: the last one up to it that stayed, and that was moved.
+    std::vector<std::array<Node, 2>> last(g_.steps.ops.count, {origin, origin});
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
+      const std::size_t at = op - g_.steps.ops.first;
+      if (at > 0) last[at] = last[at - 1];
       if (is_unified(t.ops.copy[op])) continue;
       const Node n = g_.start_node(op), done = g_.op_node(op);
+      last[at][moved[done]] = done;
       Node& before = (moved[done] ? moved_before : stayed_before)[t.ops.stream[op]];
       if (e_.from[n][edge::stream] != origin)
         e_.set(n, edge::stream, before,
@@ -117,10 +128,17 @@ class Application {
       before = done;
     }
     for (const auto& calls : g_.thread_calls)
-      for (const Row c : calls)
-        if (const Node end = g_.end_node(c);
-            e_.has(end, edge::wait) && moved[e_.from[end][edge::wait]])
-          e_.weight[end][edge::wait] = absent;
+      for (const Row c : calls) {
+        const Node end = g_.end_node(c);
+        if (!e_.has(end, edge::wait)) continue;
+        const Node done = e_.from[end][edge::wait];
+        if (g_.call_class(c) != CallClass::allocation) {
+          if (moved[done]) e_.weight[end][edge::wait] = absent;
+        } else if (const Node beside = last[done - g_.first_op_node()][1 - moved[done]];
+                   beside != origin) {
+          e_.set(end, edge::wait_beside, beside, e_.weight[end][edge::wait]);
+        }
+      }
   }
 
   void operator()(const change::Unblock& unblock) {
@@ -210,6 +228,29 @@ class Application {
     weight = changed(weight, weight - scaled(ns, 1 - by));
   }
 
+  // What a scaled operation needs at least, as far as its shapes are known.
+  Ns needed_ns(const change::Scale& scale, Row op) const {
+    return scale.precision ? scaled(g_.needed_ns(op, *scale.precision, guess_), scale.work) : 0;
+  }
+
+  // What a kernel takes at least to read the pages that came to it while it ran: it may have
+  // computed during all of its stalls. At most it also wrote them, no faster than the stencil of
+  // `um-stencil-device`: 2.0 of 4.8 TB/s.
+  Ns streamed_ns(Row op) const {
+    constexpr double slowest = 0.41;  // of the memory's peak
+    const Ops& ops = g_.analysis.trace.ops;
+    std::int64_t bytes = 0;
+    for (Row o = op + 1; o < g_.steps.ops.end() && ops.start[o] < ops.end[op]; ++o)
+      if (ops.copy[o] == CopyKind::um_h2d &&
+          g_.analysis.trace.device_of(o) == g_.analysis.trace.device_of(op))
+        bytes += ops.bytes[o];
+    const double rate = g_.rates(op, guess_).memory_bytes_per_s(),
+                 peak = g_.rates(op, Guess::least).memory_bytes_per_s();
+    if (bytes == 0 || rate <= 0) return 0;
+    const auto ns = static_cast<double>(bytes) * 1e9;
+    return std::llround(guess_ == Guess::most ? 2 * ns / (slowest * peak) : ns / rate);
+  }
+
   double guessed(const Factor& f) const {
     switch (guess_) {
       case Guess::least: return f.least;
@@ -226,7 +267,7 @@ class Application {
   void forget_call(Row call) {
     const Node b = g_.begin_node(call), e = g_.end_node(call);
     e_.weight[e][edge::begin] = 0;
-    e_.weight[e][edge::wait] = absent;
+    e_.weight[e][edge::wait] = e_.weight[e][edge::wait_beside] = absent;
     if (e_.from[b][edge::previous] != origin &&
         (guess_ == Guess::least || e_.weight[b][edge::previous] <= longest_preparation_ns))
       e_.weight[b][edge::previous] = 0;

@@ -3,9 +3,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
+#include "analysis/kernel_class.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -37,10 +39,13 @@ namespace change {
 struct Remove {
   std::vector<Row> ops;
 };
-/// Operations take `factor` of their time.
+/// Operations take `factor` of their time. Products that compute the same in this precision (none:
+/// in their own), or this share of it, take no less than that needs, where it is known.
 struct Scale {
   std::vector<Row> ops;
   Factor factor;
+  std::optional<Precision> precision;  ///< nothing: they compute something else
+  double work = 1;
 };
 /// Operations become `cut_ns` shorter each.
 struct Shorten {

@@ -16,9 +16,11 @@ bool takes_turns(CopyKind k) {
   return k == CopyKind::h2d || k == CopyKind::d2h || k == CopyKind::p2p;
 }
 
+// Copies within a device take its memory's time, as kernels do.
 bool computes(const ReplayGraph& g, Row op) {
-  const OpKind kind = g.analysis.trace.ops.kind[op];
-  return (kind == OpKind::kernel && !g.analysis.is_collective(op)) || kind == OpKind::graph;
+  const Ops& ops = g.analysis.trace.ops;
+  return (ops.kind[op] == OpKind::kernel && !g.analysis.is_collective(op)) ||
+         ops.kind[op] == OpKind::graph || ops.copy[op] == CopyKind::d2d;
 }
 
 // How long the operations that count take, summed over all steps and devices.

@@ -1,6 +1,7 @@
 #include "whatif/graph.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "whatif/apply.hpp"
@@ -12,6 +13,10 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
       steps(replayed),
       crews(of.trace),
       recorded(1 + 2 * static_cast<std::size_t>(replayed.calls.count) + replayed.ops.count) {
+  for (const Device& device : of.trace.devices) {
+    attained_.emplace_back(of.classes.peaks(device), of.classes.attainable());
+    peak_.emplace_back(of.classes.peaks(device), Attainable{});
+  }
   find_host_edges();
   find_device_edges();
   find_wait_edges();
@@ -21,6 +26,18 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
   const std::vector<Span> ends = ends_of([&](Row op) { return analysis.trace.ops.end[op]; });
   for (std::size_t d = 0; d < ends.size(); ++d)
     beside_[d] = {steps.measured[d].start - ends[d].start, steps.measured[d].end - ends[d].end};
+}
+
+Ns ReplayGraph::needed_ns(Row op, Precision precision, Guess guess) const {
+  if (!analysis.classes.is_product(analysis.class_of(op))) return 0;
+  const std::vector<KnownWork>& known = analysis.known_work();
+  const auto work = std::lower_bound(known.begin(), known.end(), op,
+                                     [](const KnownWork& w, Row row) { return w.op < row; });
+  if (work == known.end() || work->op != op || work->ns <= 0) return 0;
+  const double least_ns =
+      rates(op, guess).least_ns(*work, precision == Precision::none ? work->precision : precision);
+  // The rest of the product is in other kernels.
+  return std::llround(least_ns * static_cast<double>(recorded.length[op_node(op)]) / work->ns);
 }
 
 template <class EndOf>

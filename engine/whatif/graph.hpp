@@ -16,6 +16,8 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/crews.hpp"
+#include "analysis/structure/roofline.hpp"
+#include "whatif/changes.hpp"
 #include "whatif/replayed_steps.hpp"
 
 namespace gh {
@@ -30,7 +32,8 @@ inline constexpr Ns absent = std::numeric_limits<Ns>::min() / 4;
 namespace edge {
 enum OfOperation : std::size_t { launch = 0, stream = 1, other_stream = 2 };
 enum OfBegin : std::size_t { previous = 0, handover = 1 };  // of a call
-enum OfEnd : std::size_t { begin = 0, wait = 1 };           // of a call
+/// Of a call. `wait_beside`: for another stream, once a change has moved work there.
+enum OfEnd : std::size_t { begin = 0, wait = 1, wait_beside = 2 };
 /// For a meeting: the two nodes that it joins, each an arrival or an earlier meeting. For an
 /// operation that waits for others to arrive: where it met them.
 enum OfMeeting : std::size_t { first = 0, second = 1, met = 2 };
@@ -80,6 +83,7 @@ struct ReplayGraph {
   std::vector<Node> order;  ///< each node after those that it waits for
   std::string reason;       ///< why there is no such order; "" if there is one
   Ns launch_ns = 0;         ///< the usual weights: from launch to start if the stream is idle,
+  Ns launch_call_ns = 0;    ///< a launch itself,
   Ns gap_ns = 0;            ///< between operations of a stream that was fed in time,
   Ns wake_ns = 0;           ///< from the end of what a call waits for to the end of the call
   double unresolved = 0;    ///< share of the window in waiting calls whose operation is unknown
@@ -107,6 +111,14 @@ struct ReplayGraph {
     return analysis.names.call[analysis.trace.calls.name[call]];
   }
 
+  /// Those of the operation's device: attainable ones, or its peaks for Guess::least.
+  const Rates& rates(Row op, Guess guess) const {
+    return (guess == Guess::least ? peak_ : attained_)[analysis.trace.device_of(op)];
+  }
+  /// What the floating-point operations and bytes of a product take in this precision (none: its
+  /// own). 0 where they are unknown.
+  Ns needed_ns(Row op, Precision precision, Guess guess) const;
+
   /// Removes an operation from its collective: it and the other members no longer wait for each
   /// other.
   void leave_meeting(Row op, Edges& edges) const;
@@ -125,6 +137,8 @@ struct ReplayGraph {
   Ns step_ns(const std::vector<Ns>& times) const { return steps.mean_ns(measured(times)); }
 
  private:
+  /// By device of the trace.
+  std::vector<Rates> attained_, peak_;
   /// By analyzed device: how long after the end of the replayed operations of the first step, and
   /// of all steps, the measured time begins and ends. Work that is not replayed may end later; of a
   /// part of a window the last operation may end after the part.

@@ -127,6 +127,7 @@ void ReplayGraph::find_host_edges() {
   const Trace& t = analysis.trace;
   thread_calls = outermost_calls(t, steps);
   thread_idle = idle_by_thread(analysis, steps.window);
+  launch_call_ns = usual_launch_ns(t, analysis.names, steps.ops.first, steps.ops.end());
   if (t.ranges.size() > 0) recording_before = recording_before_calls(*this);
   const Handovers handovers(*this);
   for (std::uint16_t thread = 0; thread < thread_calls.size(); ++thread) {

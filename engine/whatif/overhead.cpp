@@ -2,24 +2,23 @@
 
 #include <algorithm>
 
+#include "analysis/recording_cost.hpp"
 #include "whatif/apply.hpp"
 
 namespace gh {
 namespace {
 
-// What Nsight Systems adds, measured on an H200 and an H100 as the recorded steps minus the same
-// steps unprofiled. A pause between two kernels grows by 0.7 us. The host becomes slower with every
-// launch, by a multiple of the length of a recorded launch call, part of it outside of the call:
-// host-bound recordings show 1.1 to 5 times (H200) and 1 to 4 (H100 with cores shared with other
-// processes); twice is the best guess.
+// What Nsight Systems adds to a pause between two kernels, measured on an H200 and an H100 as the
+// recorded steps minus the same steps unprofiled: 0.7 us. The host becomes slower with every launch
+// (LaunchWorth), part of it outside of the call.
 constexpr Ns gap_ns = 700, least_gap_ns = 300, longest_gap_ns = 20'000;
 constexpr double least_fraction = 0.2;  // of a call, or of a pause between two
-constexpr double usual_worth = 2, most_worth = 6, least_worth = 0.5;
 // Ranges cost what they usually do (RecordingCost) if launches are slowed by the usual amount,
 // nothing if these are slowed least, and half as much again if most.
 double range_factor(double worth) {
-  if (worth <= usual_worth) return std::max(0.0, worth - least_worth) / (usual_worth - least_worth);
-  return 1 + 0.5 * (worth - usual_worth) / (most_worth - usual_worth);
+  const auto& [least, usual, most] = launch_worth();
+  if (worth <= usual) return std::max(0.0, worth - least) / (usual - least);
+  return 1 + 0.5 * (worth - usual) / (most - usual);
 }
 
 // The step of a recording if its launches were slowed by this much: the more, the shorter it is.
@@ -27,11 +26,11 @@ Ns step_ns(const ReplayGraph& g, double worth) {
   return g.step_ns(g.times(without_overhead(g, worth)));
 }
 
-// By how much launches were slowed if the step took `target` without; 0 or most_worth if that is
+// By how much launches were slowed if the step took `target` without; 0 or the most if that is
 // impossible.
 double worth_for(const ReplayGraph& g, Ns target) {
   constexpr int halvings = 12;  // to a thousandth of a launch
-  double least = 0, most = most_worth;
+  double least = 0, most = launch_worth().most;
   if (step_ns(g, least) <= target) return least;
   if (step_ns(g, most) >= target) return most;
   for (int i = 0; i < halvings; ++i) {
@@ -39,15 +38,6 @@ double worth_for(const ReplayGraph& g, Ns target) {
     (step_ns(g, middle) > target ? least : most) = middle;
   }
   return (least + most) / 2;
-}
-
-Ns median_launch(const ReplayGraph& g) {
-  const Calls& calls = g.analysis.trace.calls;
-  std::vector<Ns> lengths;
-  for (const auto& of_thread : g.thread_calls)
-    for (const Row c : of_thread)
-      if (g.call_class(c) == CallClass::launch) lengths.push_back(calls.end[c] - calls.start[c]);
-  return median(std::move(lengths));
 }
 
 Ns recording_before(const ReplayGraph& g, Row call) {
@@ -58,9 +48,9 @@ Ns recording_before(const ReplayGraph& g, Row call) {
 
 LaunchesWorth guessed_overhead() {
   LaunchesWorth worth{};
-  worth[index_of(Guess::least)] = most_worth;
-  worth[index_of(Guess::best)] = usual_worth;
-  worth[index_of(Guess::most)] = least_worth;
+  worth[index_of(Guess::least)] = launch_worth().most;
+  worth[index_of(Guess::best)] = launch_worth().usual;
+  worth[index_of(Guess::most)] = launch_worth().least;
   return worth;
 }
 
@@ -78,12 +68,28 @@ LaunchesWorth known_overhead(const ReplayGraph& g, Ns unprofiled_ns) {
   return worth;
 }
 
+void speed_up_copies(const ReplayGraph& g, double launches_worth, Edges& edges) {
+  const LaunchWorth& of = launch_worth();
+  if (launches_worth <= of.usual) return;
+  const double least = least_of_copy_down(),
+               by = 1 - (1 - least) * (launches_worth - of.usual) / (of.most - of.usual);
+  const Ops& ops = g.analysis.trace.ops;
+  for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
+    if (ops.copy[op] == CopyKind::d2h && ops.target[op] == MemoryKind::pageable)
+      edges.length[g.op_node(op)] = scaled(edges.length[g.op_node(op)], by);
+}
+
 Edges without_overhead(const ReplayGraph& g, double launches_worth) {
   const double of_ranges = range_factor(launches_worth);
-  const Ns overhead = scaled(median_launch(g), launches_worth);
+  const RecordingCost cost(g.analysis.trace);
+  const Ns of_launches = scaled(g.launch_call_ns, launches_worth);
+  const auto overhead = [&](CallClass kind) {
+    return launches(kind) ? of_launches : scaled(cost.of_call(kind), of_ranges);
+  };
   // If launches are slowed less than ever measured, pauses between kernels also grow less.
-  const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / least_worth));
+  const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / launch_worth().least));
   Edges edges = g.recorded;
+  speed_up_copies(g, launches_worth, edges);
   for (const auto& calls : g.thread_calls) {
     Ns outside = 0;  // what the call before cannot have cost inside itself
     for (const Row c : calls) {
@@ -93,8 +99,9 @@ Edges without_overhead(const ReplayGraph& g, double launches_worth) {
         pause -= std::min(std::min(outside, pause / 2) + scaled(recording_before(g, c), of_ranges),
                           scaled(pause, 1 - least_fraction));
       Ns& took = edges.weight[g.end_node(c)][edge::begin];
-      const Ns left = std::max(scaled(took, least_fraction), took - overhead);
-      outside = launches(g.call_class(c)) ? std::max<Ns>(0, overhead - (took - left)) : 0;
+      const CallClass kind = g.call_class(c);
+      const Ns left = std::max(scaled(took, least_fraction), took - overhead(kind));
+      outside = launches(kind) ? std::max<Ns>(0, of_launches - (took - left)) : 0;
       took = left;
     }
   }

@@ -23,6 +23,11 @@ LaunchesWorth guessed_overhead();
 /// does, all are the one that comes closest.
 LaunchesWorth known_overhead(const ReplayGraph& graph, Ns unprofiled_ns);
 
+/// Takes off what slowed copies down into pageable memory if launches were slowed by this much:
+/// nothing usually. A recorded process does not use freed host memory again, so that each page of a
+/// new tensor is mapped during the copy.
+void speed_up_copies(const ReplayGraph& graph, double launches_worth, Edges& edges);
+
 /// The recorded edges without this much overhead.
 Edges without_overhead(const ReplayGraph& graph, double launches_worth);
 

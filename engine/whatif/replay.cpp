@@ -65,12 +65,12 @@ Guess room_for(const ReplayGraph& g, const Changes& changes, Guess guess) {
 // No step is shorter than the time for which the device, the link or the host is busy, whatever
 // waits for what. The replayed steps may use up a lead that the host had when they began, which
 // does not last: only Guess::least assumes that it does. `now`, the step without changes, limits
-// what that adds.
+// what that adds. `busier`: how much longer kernels run in all steps than in the replayed ones.
 Ns step_with(const ReplayGraph& g, const Floors& floors, Edges edges, const Changes& changes,
-             Guess guess, Guess of_changes, Ns now) {
+             Guess guess, Guess of_changes, Ns now, double busier) {
   for (const Change& c : changes) apply(g, c, of_changes, edges);
   const Bounds b = floors.of_device(edges, room_for(g, changes, guess));
-  const Ns step = std::max({g.step_ns(g.times(edges)), b.compute_ns, b.link_ns});
+  const Ns step = std::max({g.step_ns(g.times(edges)), scaled(b.compute_ns, busier), b.link_ns});
   if (guess == Guess::least) return step;
   return std::max(step, std::min(now, floors.of_host(std::move(edges))));
 }
@@ -84,6 +84,7 @@ struct ReplayedRun {
   // By Guess and node: the weight of the edge that a profiler lengthens (slowed_edge). Storing all
   // edges would take five times the memory.
   std::array<std::vector<Ns>, guesses> unprofiled;
+  LaunchesWorth worth;
   std::array<Ns, guesses> now{};  // by Guess: the step with no change
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // this run's step without a profiler; 0 if nobody measured it
@@ -102,8 +103,7 @@ struct ReplayedRun {
     if (const Ns measured = analysis.measured_step_ns(); measured > 0)
       target_ns =
           std::max<Ns>(1, scaled(measured, ratio(steps.recorded_ns, analysis.recorded_step_ns())));
-    const LaunchesWorth worth =
-        target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
+    worth = target_ns > 0 ? known_overhead(*graph, target_ns) : guessed_overhead();
     for (std::size_t i = 0; i < worth.size(); ++i) {
       const Edges edges = without_overhead(*graph, worth[i]);
       const std::vector<Ns> times = graph->times(edges);
@@ -122,11 +122,11 @@ struct ReplayedRun {
     path = find_path(*graph);
   }
 
-  Ns step_ns(const Changes& changes, Guess guess, Guess of_changes) const {
+  Ns step_ns(const Changes& changes, Guess guess, Guess of_changes, double busier) const {
     check_time();
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
     return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess,
-                                 of_changes, now[index_of(guess)]),
+                                 of_changes, now[index_of(guess)], busier),
                        changes, guess);
   }
 
@@ -223,6 +223,7 @@ struct ReplayedRun {
     Edges edges = graph->recorded;
     const std::vector<Ns>& weights = unprofiled[index_of(guess)];
     for (Node n = 0; n < weights.size(); ++n) edges.weight[n][slowed_edge(n)] = weights[n];
+    speed_up_copies(*graph, worth[index_of(guess)], edges);
     return edges;
   }
 
@@ -283,6 +284,7 @@ struct Replay::State {
   std::string reason;
   Path path;
   OfCauses recorded_by_cause, left_by_cause;
+  double busier = 1;  // how much longer kernels run in all steps than in the replayed ones
   StepTime step;
 
   explicit State(const Analysis& a) : analysis(a), step(a) {
@@ -293,6 +295,8 @@ struct Replay::State {
     }
     recorded_by_cause = mean_by_cause(&ReplayedRun::recorded_ns);
     left_by_cause = mean_by_cause(&ReplayedRun::left_ns);
+    busier = std::max(
+        1.0, computing_ns(all_by_cause()) / std::max(computing_ns(recorded_by_cause), 1.0));
     step = {a, step_ns({}, Guess::best, Guess::best),
             a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
             weights()};
@@ -329,8 +333,8 @@ struct Replay::State {
   }
 
   Ns step_ns(const Changes& changes, Guess guess, Guess of_changes) const {
-    const Ns ns =
-        mean_ns([&](const ReplayedRun& r) { return r.step_ns(changes, guess, of_changes); });
+    const Ns ns = mean_ns(
+        [&](const ReplayedRun& r) { return r.step_ns(changes, guess, of_changes, busier); });
     // The replayed steps may differ a little from all steps.
     const Ns measured = analysis.measured_step_ns();
     return measured > 0 ? scaled(ns, ratio(measured, target_ns())) : ns;
@@ -343,6 +347,22 @@ struct Replay::State {
       for (std::size_t c = 0; c < mean.size(); ++c)
         mean[c] += run->steps.weight * ((*run).*of_run)[c];
     return mean;
+  }
+
+  // By cause: the mean of all steps, as recorded.
+  OfCauses all_by_cause() const {
+    OfCauses mean;
+    for (std::size_t c = 0; c < analysis.account.causes.size(); ++c)
+      mean.push_back(static_cast<double>(analysis.account.total_ns(c)) /
+                     static_cast<double>(analysis.step_count()));
+    return mean;
+  }
+
+  double computing_ns(const OfCauses& by_cause) const {
+    double ns = 0;
+    for (std::size_t c = 0; c < by_cause.size(); ++c)
+      if (analysis.account.kinds[c].computes()) ns += by_cause[c];
+    return ns;
   }
 
   // What remains of a recorded nanosecond without what the profiler added. Of a cause that the
@@ -424,9 +444,12 @@ Ns Replay::measured_ns() const {
 }
 Ns Replay::unexplained_ns() const { return state_->unexplained_ns(); }
 
+bool Replay::explains() const {
+  return reason().empty() && uniform_error() <= trusted_error && unresolved() <= trusted_error;
+}
+
 bool Replay::trusted() const {
-  return reason().empty() && !collectives() && uniform_error() <= trusted_error &&
-         unresolved() <= trusted_error && unrepresentative() <= trusted_error &&
+  return explains() && !collectives() && unrepresentative() <= trusted_error &&
          distrust_of_measured().empty();
 }
 
@@ -486,7 +509,8 @@ Ns Replay::step_ns(const Changes& changes, Guess guess, Guess of_changes) const 
 
 Ns Replay::profiled_step_ns(const Changes& changes) const {
   return state_->mean_ns([&](const ReplayedRun& r) {
-    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best, Guess::best, 0);
+    return step_with(*r.graph, *r.floors, r.graph->recorded, changes, Guess::best, Guess::best, 0,
+                     1);
   });
 }
 
@@ -518,6 +542,8 @@ Replay::Bounds Replay::bounds(const Changes& changes) const {
          {&Bounds::products_ns, &Bounds::compute_ns, &Bounds::link_ns, &Bounds::host_ns})
       all.*part += scaled(b.*part, run->steps.weight);
   }
+  for (const auto part : {&Bounds::products_ns, &Bounds::compute_ns})
+    all.*part = scaled(all.*part, state_->busier);
   return all;
 }
 

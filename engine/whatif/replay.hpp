@@ -58,6 +58,9 @@ class Replay {
   /// to add to launches; below 0 if the measured step is longer. 0 if they agree or nobody
   /// measured.
   Ns unexplained_ns() const;
+  /// Whether the model explains the replayed steps: it is at most 2 % off, and as little of the
+  /// time is spent in waits for unknown operations.
+  bool explains() const;
   /// Whether a replay counts as a forecast: the errors above are at most 2 % each, and a measured
   /// step fits the recorded program. Otherwise it is an upper limit of what a fix saves.
   bool trusted() const;

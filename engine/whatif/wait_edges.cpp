@@ -1,6 +1,8 @@
 // Waits: calls that do not return before the GPU has done something.
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "whatif/graph.hpp"
 
@@ -39,6 +41,19 @@ class Waits {
     for (Row s = 0; s < t_.syncs.size(); ++s)
       if (const Row c = t_.syncs.call[s]; c != no_row && calls.holds(c))
         stream_of_sync_[c - calls.first] = t_.syncs.stream[s];
+    for (const auto& of_thread : g.thread_calls)
+      for (const Row c : of_thread)
+        if (g.call_class(c) == CallClass::allocation && leaves_work(c))
+          returns_early_.insert(t_.calls.name[c]);
+  }
+
+  // Whether a call waits for whatever the GPU still does then: a synchronization, and an allocation
+  // (CUDA's guide: implicit synchronization), unless one of that name was recorded to return before
+  // work that had been launched.
+  bool always_waits(Row call) const {
+    const CallClass kind = g_.call_class(call);
+    return kind == CallClass::sync || (kind == CallClass::allocation && !is_queued(call) &&
+                                       !returns_early_.contains(t_.calls.name[call]));
   }
 
   Row waited_for(Row call) const {
@@ -82,6 +97,20 @@ class Waits {
     return latest;
   }
 
+  // An asynchronous allocation is an operation of its stream.
+  bool is_queued(Row call) const {
+    return t_.names[t_.calls.name[call]].find("Async") != std::string::npos;
+  }
+
+  // Whether a stream still had work when an allocation returned, launched before it.
+  bool leaves_work(Row call) const {
+    const auto& streams = streams_[t_.threads[t_.calls.thread[call]].process];
+    return std::any_of(streams.begin(), streams.end(), [&](std::uint32_t s) {
+      return last_done(s, call, true) == no_row &&
+             launched(by_stream_[s].front()) < t_.calls.start[call];
+    });
+  }
+
   bool of_another_crew(Row op, Row call) const {
     const std::uint16_t own = g_.crews.of(t_.calls.thread[call]), other = g_.crews.of_op(op);
     return own != no_index && other != no_index && own != other;
@@ -94,10 +123,23 @@ class Waits {
     if (op == no_row) return no_row;
     const Ns end = t_.calls.end[call];
     const bool lasted = end - t_.calls.start[call] > waited_ns;
-    const bool pageable =
-        t_.ops.source[op] == MemoryKind::pageable || t_.ops.target[op] == MemoryKind::pageable;
-    if (pageable && lasted && t_.ops.start[op] < end) return op;
-    return (synchronous || lasted) && t_.ops.end[op] <= end + clock_skew_ns ? op : no_row;
+    if (is_pageable(op) && lasted && t_.ops.start[op] < end) return op;
+    return (synchronous || lasted || is_staged(op)) && t_.ops.end[op] <= end + clock_skew_ns
+               ? op
+               : no_row;
+  }
+
+  bool is_pageable(Row op) const {
+    return t_.ops.source[op] == MemoryKind::pageable || t_.ops.target[op] == MemoryKind::pageable;
+  }
+
+  // Whether the driver copies through its own pinned buffer, so that the call returns only when the
+  // stream has come to the copy. Up to 64 KiB that go to the GPU it takes along (CUDA's API:
+  // synchronization behavior).
+  bool is_staged(Row op) const {
+    constexpr std::int64_t taken_along_bytes = 64 << 10;
+    return is_pageable(op) &&
+           (t_.ops.copy[op] == CopyKind::d2h || t_.ops.bytes[op] > taken_along_bytes);
   }
 
   // Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING): then nine tenths
@@ -163,6 +205,7 @@ class Waits {
   std::vector<std::vector<std::uint32_t>> streams_;  // by process: those with operations
   std::vector<Row> launched_by_;  // by call of the block: the last operation it launched
   bool launches_wait_ = false;
+  std::set<NameId> returns_early_;             // names of allocations
   std::vector<std::uint32_t> stream_of_sync_;  // by call of the block
 };
 
@@ -187,7 +230,7 @@ void ReplayGraph::find_wait_edges() {
       }
       const Node e = end_node(c);
       if (t.ops.end[op] <= start) {  // it did not have to wait, but may have to after a change
-        if (kind == CallClass::sync) recorded.set(e, edge::wait, op_node(op), 0);
+        if (waits.always_waits(c)) recorded.set(e, edge::wait, op_node(op), 0);
         continue;
       }
       const Ns wake = end - t.ops.end[op];

@@ -1,6 +1,7 @@
 local constants = {
   ampere = 8,
   hopper = 9, -- compute capability
+  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -158,7 +159,7 @@ return {
         },
         about = true,
         recoverable_ns = time * math.max(0, 1 - factor.by),
-        change = { { scale = efficient, factor = factor } },
+        change = { { scale = efficient, factor = factor, precision = "half" } },
         uncertain = "how much faster attention runs depends on head size, length and mask",
         at_most = mask and "note" or nil,
         confidence = mask == false and "high" or mask and "low" or "medium",
@@ -202,7 +203,15 @@ return {
       },
       about = true,
       recoverable_ns = inner:own_ns() + edges:own_ns() * (1 - factors.fused_gemm_factor.by),
-      change = { { remove = inner }, { scale = edges, factor = factors.fused_gemm_factor } },
+      change = {
+        { remove = inner },
+        {
+          scale = edges,
+          factor = factors.fused_gemm_factor,
+          precision = "same",
+          work = constants.masked,
+        },
+      },
       uncertain = "how long the fused kernel takes depends on head size, mask and GPU",
       confidence = mask and "medium" or "high",
       metrics = {

@@ -216,7 +216,7 @@ return {
             and (1 - (whole and factors.in_8_bits.least or factors.in_8_bits.by)) * time
           or 0,
         change = not quantized and not whole and {
-          { scale = reading, factor = factors.in_8_bits },
+          { scale = reading, factor = factors.in_8_bits, precision = "eight_bits" },
         } or nil,
         uncertain = "how close products of 8-bit weights come to the memory's rate depends on \z
           their kernels",

@@ -1,5 +1,6 @@
 local constants = {
   ampere = 8, -- compute capability from which tensor cores have TF32 and BF16
+  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -202,21 +203,33 @@ return {
     local follows = chains:count() >= 2 * steps
       and slow:minus(slow:minus(attention)):own_ns() > time / 2
     local change
-    local function faster(by)
-      return { scale = slow, factor = factors.on_tensor_cores, times = 1 / by }
+    local function faster(by, precision)
+      return {
+        scale = slow,
+        factor = factors.on_tensor_cores,
+        times = 1 / by,
+        precision = precision,
+      }
     end
+    local tier = to_tf32 and "tf32" or "half"
     if follows and half_speedup then -- fused attention computes all of it in half precision
       change = {
         { remove = written_out },
-        { scale = attention, factor = factors.fused_attention, times = 1 / half_speedup },
-        { scale = slow:minus(attention), by = 1 / speedup },
+        {
+          scale = attention,
+          factor = factors.fused_attention,
+          times = 1 / half_speedup,
+          precision = "half",
+          work = constants.masked,
+        },
+        { scale = slow:minus(attention), by = 1 / speedup, precision = tier },
       }
     -- cast like the rest of the model, they need no casts around them
     elseif speedup and mostly_half and half_speedup and complex:own_ns() == 0 then
       local casts = between:where { class = "pointwise", name = "*copy_kernel*" }:beside(slow)
-      change = { faster(half_speedup), { remove = casts } }
+      change = { faster(half_speedup, "half"), { remove = casts } }
     elseif speedup then
-      change = { faster(speedup) }
+      change = { faster(speedup, tier) }
     end
     return {
       {

@@ -211,8 +211,13 @@ return {
         trace:ops { class = "attention_fused", name = { "*_f32_*", "*<float,*" } }
       local left = 1 / math.max(options.attention_speedup, 1)
       local change = {
-        { scale = tf32, factor = factors.in_half, times = to_tf32 / to_half },
-        { scale = attention, factor = factors.half_attention, times = left },
+        {
+          scale = tf32,
+          factor = factors.in_half,
+          times = to_tf32 / to_half,
+          precision = "half",
+        },
+        { scale = attention, factor = factors.half_attention, times = left, precision = "half" },
       }
       local saved = tf32_ns * gain + attention:own_ns() * (1 - left)
       if tf32_ns + cores_ns > half_ns then
@@ -228,7 +233,12 @@ return {
       local beyond = cores_ns > tf32_ns
       if beyond then
         change[#change + 1] =
-          { scale = cores, factor = factors.cores_in_half, times = 1 / math.max(to_half, 1) }
+          {
+            scale = cores,
+            factor = factors.cores_in_half,
+            times = 1 / math.max(to_half, 1),
+            precision = "half",
+          }
       end
       if beyond then saved = saved + cores_ns / math.max(to_tf32, 1) * gain end
       local share = saved / total

@@ -1,6 +1,7 @@
 local constants = {
   ampere = 8,
   hopper = 9, -- compute capability
+  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -210,7 +211,12 @@ return {
     if not single then
       local cores = edges:where { class = "gemm_cuda_core" }
       local half_speedup = trace:fact "device.half_speedup" or 1
-      change[2] = { scale = edges:minus(cores), factor = factors.fused_gemm_factor }
+      change[2] = {
+        scale = edges:minus(cores),
+        factor = factors.fused_gemm_factor,
+        precision = "same",
+        work = constants.masked,
+      }
       change[3] =
         { scale = cores, factor = factors.fused_gemm_factor, times = 1 / half_speedup }
       -- A fused kernel does not mind an odd length, which makes separate products fall back to
@@ -230,7 +236,13 @@ return {
       local hopper = (trace:fact "device.compute_capability" or 0) >= constants.hopper
       local even = factors.fused_gemm_factor.by
         / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
-      change[4] = { scale = unaligned, factor = factors.odd_factor, times = even }
+      change[4] = {
+        scale = unaligned,
+        factor = factors.odd_factor,
+        times = even,
+        precision = "same",
+        work = constants.masked,
+      }
     end
     -- The math path of scaled_dot_product_attention belongs to attention-backend.
     local maths = met:where {

@@ -23,12 +23,6 @@ return {
       unit = "ns",
       doc = "A single launch that takes longer does something else, such as waiting for a lock.",
     },
-    overhead_ns = {
-      default = 6000,
-      unit = "ns",
-      doc = "What the profiler may add to a CUDA call. Recorded minus unprofiled steps: 2 to 6 us \z
-        a call. If this alone would explain the idle time, the finding is a note.",
-    },
     reads = {
       default = 3,
       unit = "count",
@@ -249,15 +243,14 @@ return {
       or (barred >= options.each and launches <= options.piece * barred * steps)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
-    -- The share if recording added to each call as much as ever measured. With a measured step,
-    -- idle time is already what is left beside the GPU's work. Where the step can be replayed,
-    -- that settles it.
+    -- The share if recording added what it usually does. With a measured step, idle time is already
+    -- what is left beside the GPU's work. Where the step can be replayed, that settles it.
     local added = trace:fact "capture.overhead_fraction"
     local recorded = trace:fact "steps.total_ns"
     local recorded_share = launching:recorded_ns() / recorded
     local unprofiled = added and share
       or recorded_share
-        - trace:calls():count() * options.overhead_ns / recorded
+        - launches * trace:fact "capture.launch_ns" / recorded
         - (trace:fact "capture.recording_fraction" or 0)
     local little = unprofiled < options.share
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"

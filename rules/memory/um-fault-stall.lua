@@ -1,3 +1,7 @@
+local constants = {
+  said_ns = 50000, -- less rounds to 0.0 ms
+}
+
 return {
   id = "um-fault-stall",
   category = "memory",
@@ -137,7 +141,7 @@ return {
     -- What the same fix also saves.
     local rest = ""
     local moved = recoverable - stall - (storm and 0 or churn)
-    if moved > 0 then
+    if moved / steps >= constants.said_ns then
       rest = string.format(
         "%s; migrations, and the host's turns between them, take %.1f ms more",
         rest,

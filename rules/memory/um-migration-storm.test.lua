@@ -211,7 +211,7 @@ return {
       {
         severity = "error",
         subject = "unified memory",
-        message = "4361 migrations move 259 MiB a step*26.1 ms of it while the GPU idles*in 'cpu \z
+        message = "4361 migrations move 259 MiB a step*26.2 ms of it while the GPU idles*in 'cpu \z
           param update'.*60 % of the bytes thrash*",
         worth = { 0.19, 0.22 },
       },

@@ -181,3 +181,63 @@ TEST_CASE("overhead: without steps, a measured step means nothing") {
   CHECK(analysis.measured_step_ns() == 0);
   CHECK(analysis.step_ns() == analysis.recorded_step_ns());
 }
+
+TEST_CASE("overhead: copies down into pageable memory may have been slowed, others were not") {
+  // Eight steps of 1 ms, which a copy fills.
+  const auto least = [](const std::string& copy) {
+    const Measured m(trace_from_text(
+        "return { repeats = { times = 8, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+        "calls "
+        "= { { 6, 905, 'cudaStreamSynchronize' } }, ops = { { 10, 900, " +
+        copy + ", bytes = 1e7, launched = { 0, 5 } } } }"));
+    CHECK(m.replay.step().most_ns >= 990'000);
+    CHECK(m.replay.step().ns >= 960'000);
+    return m.replay.step().least_ns;
+  };
+  CHECK(least("copy = 'd2h', to = 'pageable'") < 300'000);
+  CHECK(least("copy = 'd2h', to = 'pinned'") > 900'000);
+  CHECK(least("copy = 'h2d', from = 'pageable'") > 900'000);
+}
+
+TEST_CASE("overhead: a few launches, or the first of each kernel, do not tell how long they take") {
+  // Eight steps of 2 ms; the host does nothing between `launches` launches of 100 us each.
+  const auto step = [](int launches, bool of_one_kernel) {
+    std::string ops;
+    for (int n = 0; n < 8; ++n)
+      for (int i = 0; i < launches; ++i) {
+        const int at = 2000 * n + 100 * i;
+        ops += fmt::format("{{ {}, {}, kernel = 'k{}', launched = {{ {}, {} }} }},", at + 104,
+                           at + 108, of_one_kernel ? 0 : 100 * n + i, at, at + 100);
+      }
+    const Measured m(trace_from_text(
+        "return { ranges = { { 0, 1999, 'step 1' }, { 2000, 3999, 'step 2' }, { 4000, 5999, 'step "
+        "3' }, { 6000, 7999, 'step 4' }, { 8000, 9999, 'step 5' }, { 10000, 11999, 'step 6' }, { "
+        "12000, 13999, 'step 7' }, { 14000, 15999, 'step 8' } }, ops = { " +
+        ops + " } }"));
+    return static_cast<double>(m.replay.step_ns({})) / 1e3;
+  };
+  // Two usual launches are taken off each, at most four fifths of it.
+  CHECK(step(16, true) < 800);
+  CHECK(step(16, false) > 1800);
+  CHECK(step(1, true) > 1980);
+}
+
+TEST_CASE("overhead: each kind of call was slowed by what it is known to be") {
+  // Eight steps of 1 ms, in which the host makes ten calls of 50 us.
+  const auto saved_us = [](const char* name, int count) {
+    std::string calls;
+    for (int i = 0; i < count; ++i)
+      calls += fmt::format("{{ {}, {}, '{}' }},", 60 * i, 60 * i + 50, name);
+    const Measured m(trace_from_text(
+        "return { repeats = { times = 8, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+        "calls "
+        "= { " +
+        calls + " }, ops = { { 910, 930, kernel = 'k', launched = { 900, 905 } } } }"));
+    return static_cast<double>(m.replay.recorded_ns() - m.replay.step_ns({})) / 1e3;
+  };
+  const double record = saved_us("cudaEventRecord", 10) - saved_us("", 0);
+  CHECK(record > 10 * 1.4 * 0.95);
+  CHECK(saved_us("cudaGetDevice", 10) - saved_us("", 0) == doctest::Approx(record));
+  CHECK(saved_us("cudaMallocHost", 10) - saved_us("", 0) ==
+        doctest::Approx(record * 10 / 1.4).epsilon(0.05));
+}

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -391,6 +392,119 @@ TEST_CASE("replay: no forecast is below what the link needs") {
   CHECK(r.us({overlap, r.calls<Drop>("cudaStreamSynchronize")}) >= 800);
 }
 
+TEST_CASE(
+    "replay: a product takes no less than its operations and bytes need, in the precision that it "
+    "then has") {
+  // An FP32 product of 2 ms, on an H200.
+  const auto us = [](const char* sizes, std::optional<Precision> precision, double work = 1) {
+    const Replayed r(fmt::format(
+        "{{ ranges = {{ {{ 0, 20, 'aten::mm, sizes = {}' }} }}, ops = {{ {{ 30, 2030, kernel = "
+        "'ampere_sgemm_128x64_nn', launched = {{ 5, 10 }} }} }} }}",
+        sizes));
+    Scale faster = r.change<Scale>("*", 0.01);
+    faster.precision = precision;
+    faster.work = work;
+    return r.us({faster}) - r.us({r.change<Scale>("*", 0)});
+  };
+  // 6.87e10 operations at 51.4 and 318 TFLOP/s.
+  const char* many = "[[4096, 2048], [2048, 4096]]";
+  CHECK(us(many, Precision::none) == doctest::Approx(1337).epsilon(0.01));
+  CHECK(us(many, Precision::none, 0.5) == doctest::Approx(669).epsilon(0.01));
+  CHECK(us(many, Precision::tf32) == doctest::Approx(216).epsilon(0.01));
+  // Weights of 537 MB, or half as many in BF16, at 4.08 TB/s.
+  const char* few = "[[1, 4096], [4096, 32768]]";
+  CHECK(us(few, Precision::tf32) == doctest::Approx(131).epsilon(0.01));
+  CHECK(us(few, Precision::half) == doctest::Approx(66).epsilon(0.01));
+  // Unless it computes something else.
+  CHECK(us(many, std::nullopt) == doctest::Approx(20).epsilon(0.01));
+  // The floor is below what it took.
+  CHECK(us("[[40960, 2048], [2048, 4096]]", Precision::none) ==
+        doctest::Approx(2000).epsilon(0.01));
+}
+
+TEST_CASE("replay: without its page faults a kernel still reads the pages that came to it") {
+  // A kernel of 10 ms, all of it stalled, to which 408 MB migrate, on an H200.
+  const Replayed r(std::string(
+      "{ ranges = {}, ops = { { 20, 10020, kernel = 'k', launched = { 10, 15 } }, { 500, 900, copy "
+      "= 'um_h2d', bytes = 4.08e8 } } }"));
+  const auto us = [&](Guess guess) {
+    Shorten shorter = r.change<Shorten>("k");
+    shorter.cut_ns.assign(shorter.ops.size(), 10'000'000);
+    return static_cast<double>(r.replay.step_ns({shorter}, guess) -
+                               r.replay.step_ns({r.change<Scale>("k", 0)}, guess)) /
+           1e3;
+  };
+  CHECK(us(Guess::least) == doctest::Approx(85).epsilon(0.02));  // at 4.8 TB/s
+  CHECK(us(Guess::best) == doctest::Approx(100).epsilon(0.02));  // at 4.08
+  CHECK(us(Guess::most) == doctest::Approx(415).epsilon(0.02));  // and written, at 1.97
+}
+
+TEST_CASE("replay: no forecast is below what the GPU computes in all steps") {
+  // 200 steps of 1 ms. In the first half the GPU computes for 900 us of each, in the other for 100:
+  // whichever are replayed, the mean is 500.
+  std::string ranges, ops;
+  for (int i = 0; i < 200; ++i) {
+    const int at = 1000 * i, busy = i < 100 ? 900 : 100;
+    ranges += fmt::format("{{ {}, {}, \"step {}\" }},", at, at + 999, i);
+    ops += fmt::format("{{ {}, {}, kernel = \"k\", launched = {{ {}, {} }} }},", at + 50,
+                       at + 50 + busy, at + 40, at + 45);
+  }
+  const Replayed r("{ ranges = { " + ranges + " }, ops = { " + ops + " } }");
+  REQUIRE(r.replay.runs().size() == 1);
+  Pause pause{{}, {0, 0, 0}};
+  pause.host.push_back({0, {0, 200'000'000}, false});
+  CHECK(r.replay.step_ns({pause}) >= 499'000);
+  CHECK(r.replay.bounds({}).compute_ns >= 499'000);
+}
+
+TEST_CASE("replay: an allocation waits for the GPU whatever else no longer does") {
+  // Steps of 1 ms: an upload of 200 us and a kernel of 500; the host waits for both, then frees and
+  // allocates for 200 us.
+  const auto frames = [](const std::string& between) {
+    return Replayed(
+        "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+        "calls = { { 30, 725, 'cudaStreamSynchronize' }, " +
+        between +
+        " }, ops = { { 20, 220, copy = 'h2d', bytes = 1e7, launched = { 10, 15 } }, { "
+        "221, 721, kernel = 'k', launched = { 16, 21 } } } }");
+  };
+  const auto us = [](const Replayed& r) {
+    Overlap uploads;
+    for (Row op = 0; op < r.analysis.trace.ops.size(); ++op)
+      if (r.analysis.trace.ops.kind[op] == OpKind::copy) uploads.ops.push_back(op);
+    return r.us({uploads, r.calls<Unblock>("cudaStreamSynchronize")});
+  };
+  const Replayed freed = frames("{ 730, 830, 'cudaFree' }, { 830, 930, 'cudaMalloc' }");
+  CHECK(freed.us({}) == 1000);
+  CHECK(us(freed) > 690);
+  // From a pool, nothing waits.
+  CHECK(us(frames("{ 730, 830, 'cudaFreeAsync' }, { 830, 930, 'cudaMallocAsync' }")) < 550);
+  // Nor does what was seen to return while the kernel ran.
+  CHECK(us(frames("{ 25, 29, 'cudaFree' }, { 730, 830, 'cudaFree' }, { 830, 930, 'cudaFree' }")) <
+        550);
+}
+
+TEST_CASE("replay: a pageable copy waits for its stream, unless it is small and goes to the GPU") {
+  // Behind a copy of 10 us a launch follows; the host is not ahead, so the copy's call is short.
+  const auto us = [](const std::string& copy) {
+    const Replayed r(
+        "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
+        "ops = { { 20, 520, kernel = 'k', launched = { 10, 15 } }, { 805, 815, " +
+        copy +
+        ", launched = { 800, 818 } }, { 830, 930, kernel = 'after', launched = { 822, "
+        "827 } } } }");
+    // The host no longer does anything between its calls: it is ahead but for the copy.
+    Pause pause{{}, {0, 0, 0}};
+    pause.host.push_back({0, {0, 6'000'000}, false});
+    return r.us({pause, r.change<Remove>("after")});
+  };
+  const double waits = us("copy = 'd2h', bytes = 8, to = 'pageable'"),
+               runs = us("copy = 'd2h', bytes = 8, to = 'pinned'");
+  CHECK(waits > runs);
+  CHECK(us("copy = 'h2d', bytes = 100000, from = 'pageable'") == waits);
+  CHECK(us("copy = 'h2d', bytes = 65536, from = 'pageable'") == runs);
+}
+
 TEST_CASE("replay: a lead that the host has does not last, so only Guess::least counts on it") {
   // The host launches a step every 300 us; the GPU takes 800 us for the first and 1.2 ms for the
   // last, so the ones in the middle are replayed.
@@ -494,7 +608,9 @@ TEST_CASE("replay: a rule's change is replayed, and an unreadable one fails the 
        {"5", "{ { 5 } }", "{ {} }", "{ { scael = k } }", "{ { unblock = k } }", "{ { scale = 5 } }",
         "{ { pause = trace:calls() } }", "{ { shorten = k } }", "{ { scale = k, by = 0/0 } }",
         "{ { scale = k, by = 'much' } }", "{ { shorten = k, stalls = { 5 } } }",
-        "{ { scale = k, gap_ns = {} } }"}) {
+        "{ { scale = k, gap_ns = {} } }", "{ { scale = k, precision = 'int4' } }",
+        "{ { scale = k, precision = 5 } }", "{ { remove = k, precision = 'same' } }",
+        "{ { scale = k, work = 'half' } }"}) {
     CAPTURE(bad);
     CHECK(report(bad).failed.size() == 1);
   }

@@ -23,7 +23,12 @@ FactValue profiler_overhead(const Analysis& a) {
 FactValue recording(const Analysis& a) {
   const auto length = static_cast<double>(a.trace.capture_end - a.trace.capture_start) *
                       static_cast<double>(std::max<std::size_t>(a.trace.processes.size(), 1));
-  return per(static_cast<double>(RecordingCost(a.trace).of_all()), length, "nothing was recorded");
+  return per(static_cast<double>(RecordingCost(a.trace).of_all(a.names)), length, "nothing was recorded");
+}
+
+FactValue added_to_launches(const Analysis& a) {
+  const Ns launch_ns = usual_launch_ns(a.trace, a.names, 0, static_cast<Row>(a.trace.ops.size()));
+  return launch_worth().usual * static_cast<double>(launch_ns);
 }
 
 FactValue overhead(const Analysis& a) {

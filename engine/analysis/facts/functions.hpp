@@ -11,6 +11,7 @@ FactValue report_schema(const Analysis&);
 FactValue capture_ns(const Analysis&);
 FactValue profiler_overhead(const Analysis&);
 FactValue recording(const Analysis&);
+FactValue added_to_launches(const Analysis&);
 FactValue overhead(const Analysis&);
 FactValue unlaunched(const Analysis&);
 FactValue lost_work(const Analysis&);

@@ -18,10 +18,13 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
        "Host time that the profiler reports for itself, as a share of the steps.",
        profiler_overhead},
       {"capture.recording_fraction", Unit::fraction,
-       "Host time that recording ranges, operators, memory and Python frames usually takes, "
-       "without CUDA calls, as a share of the recording (schemas/overhead.toml). 0 if the profiler "
-       "records none of these.",
+       "Host time that recording ranges, operators, memory, Python frames and calls that launch "
+       "nothing usually takes, as a share of the recording (schemas/overhead.toml).",
        recording},
+      {"capture.launch_ns", Unit::ns,
+       "Host time that recording usually adds to a call that launches a kernel "
+       "(schemas/overhead.toml).",
+       added_to_launches},
       {"capture.overhead_fraction", Unit::fraction,
        "How much recording added to the step, as a share of the step without it: the mean recorded "
        "step over step.measured_ns, minus 1. Below 0 if the recorded program ran faster.",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "analysis/flops.hpp"
@@ -22,20 +23,25 @@ struct ProductRange {
   Row op = no_row;     // that kernel
 };
 
-// For a known tier: the attainable rate, and the bytes of an element.
-struct Tier {
-  double flops_per_s = 0;
-  int element_bytes = 0;
-};
-
-Tier tier_of(Precision precision, const GpuPeaks& p, const Attainable& part) {
+// In operations a second; 0 if unknown.
+double rate_of(Precision precision, const GpuPeaks& p, const Attainable& part) {
   switch (precision) {
-    case Precision::half: return {p.half * part.half, 2};
-    case Precision::tf32: return {p.tf32 * part.tf32, 4};
-    case Precision::fp32: return {p.fp32 * part.fp32, 4};
-    case Precision::eight_bits: return {p.fp8 * part.fp8, 1};
-    default: return {};
+    case Precision::half: return p.half * part.half;
+    case Precision::tf32: return p.tf32 * part.tf32;
+    case Precision::fp32: return p.fp32 * part.fp32;
+    case Precision::eight_bits: return p.fp8 * part.fp8;
+    default: return 0;
   }
+}
+
+int element_bytes(Precision precision) {
+  if (precision == Precision::half) return 2;
+  return precision == Precision::eight_bits ? 1 : 4;
+}
+
+// Of a causal mask, which may skip half, the least.
+double operations(const KnownWork& product) {
+  return product.flops * (product.may_be_masked ? 0.5 : 1);
 }
 
 // Bytes of operands and result, each once; 0 for attention and convolutions, which are limited by
@@ -49,16 +55,16 @@ double product_bytes(std::string_view name, int element_bytes, double flops) {
 
 }  // namespace
 
-void each_known_work(const Analysis& a, const std::function<void(const KnownWork&)>& take) {
+std::vector<KnownWork> known_work_of(const Analysis& a) {
   const Trace& t = a.trace;
   const RangeFlops& flops = a.range_flops();
   const Nesting& nesting = a.structure().ranges();
   const auto is_product = [&](Row r) { return flops.of(t.ranges.name[r]).value_or(0) > 0; };
+  std::vector<KnownWork> known;
   for (std::size_t d = 0; d < a.devices.size(); ++d) {
     const Device& device = t.devices[a.devices[d].device];
-    const GpuPeaks peaks = a.classes.peaks(device);
-    const Attainable& part = a.classes.attainable();
-    const double memory = peaks.memory_bytes_per_s * part.memory;
+    const Rates rates(a.classes.peaks(device), a.classes.attainable());
+    const double memory = rates.memory_bytes_per_s();
     std::map<Row, ProductRange> ranges;
     a.each_op_in_steps(d, [&](Row op) {
       const OpKind kind = t.ops.kind[op];
@@ -66,7 +72,11 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
       if ((kind == OpKind::set || t.ops.copy[op] == CopyKind::d2d) && t.ops.bytes[op] > 0) {
         // A copy also reads what it writes.
         const double bytes = static_cast<double>(t.ops.bytes[op]) * (kind == OpKind::set ? 1 : 2);
-        take({op, ns, memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1, 0, bytes, true});
+        known.push_back({.op = op,
+                         .ns = ns,
+                         .least_ns = memory > 0 ? std::min(ns, bytes / memory * 1e9) : -1,
+                         .bytes = bytes,
+                         .by_memory = true});
       }
       if (kind != OpKind::kernel || a.is_collective(op)) return;
       const Row range = nesting.first_on_own_thread(t.calls, t.ops.call[op], is_product);
@@ -85,24 +95,41 @@ void each_known_work(const Analysis& a, const std::function<void(const KnownWork
     for (const auto& [range, of] : ranges) {
       if (of.longest == 0) continue;
       const std::string& name = t.names[t.ranges.name[range]];
-      const Tier tier = tier_of(traits_of(of.tier).precision, peaks, part);
-      const double counted = flops.of(t.ranges.name[range]).value_or(0);
-      const double bytes =
-          product_bytes(name, tier.element_bytes > 0 ? tier.element_bytes : 2, counted);
-      // Shapes do not show a causal mask, which skips half of attention.
-      const bool attention = name.find("_scaled_dot_product_") != name.npos;
-      if (tier.flops_per_s <= 0) {
-        take({of.op, of.ns, -1, counted, 0, false});
-        continue;
-      }
-      const double compute_ns = counted * (attention ? 0.5 : 1) / tier.flops_per_s * 1e9;
-      const double memory_ns = memory > 0 ? bytes / memory * 1e9 : 0;
+      KnownWork work{.op = of.op,
+                     .ns = of.ns,
+                     .flops = flops.of(t.ranges.name[range]).value_or(0),
+                     .precision = traits_of(of.tier).precision,
+                     .may_be_masked = name.find("_scaled_dot_product_") != name.npos};
+      work.bytes = product_bytes(name, element_bytes(work.precision), work.flops);
       // Data in the cache needs no memory traffic, and a kernel that is faster than possible was
       // misread: take no more than it took.
-      take({of.op, of.ns, std::min(of.ns, std::max(compute_ns, memory_ns)), counted, bytes,
-            memory_ns > compute_ns});
+      if (const double least_ns = rates.least_ns(work, work.precision); least_ns > 0) {
+        work.least_ns = std::min(of.ns, least_ns);
+        work.by_memory = memory > 0 && work.bytes / memory * 1e9 == least_ns;
+      } else {
+        work.bytes = 0;
+      }
+      known.push_back(work);
     }
   }
+  std::sort(known.begin(), known.end(),
+            [](const KnownWork& x, const KnownWork& y) { return x.op < y.op; });
+  return known;
+}
+
+const std::vector<KnownWork>& Analysis::known_work() const {
+  return known_work_.get(
+      [&] { return std::make_shared<const std::vector<KnownWork>>(known_work_of(*this)); });
+}
+
+Rates::Rates(const GpuPeaks& peaks, const Attainable& part)
+    : peaks_(peaks), part_(part), memory_(peaks.memory_bytes_per_s * part.memory) {}
+
+double Rates::least_ns(const KnownWork& product, Precision precision) const {
+  const double rate = rate_of(precision, peaks_, part_);
+  if (rate <= 0) return 0;
+  const double bytes = product.bytes * element_bytes(precision) / element_bytes(product.precision);
+  return 1e9 * std::max(operations(product) / rate, memory_ > 0 ? bytes / memory_ : 0);
 }
 
 Roofline roofline_of(const Analysis& a) {
@@ -114,12 +141,12 @@ Roofline roofline_of(const Analysis& a) {
       if ((t.ops.kind[op] != OpKind::kernel && !within) || a.is_collective(op)) return;
       sum.device_ns += static_cast<double>(t.span_of(op).length());
     });
-  each_known_work(a, [&](const KnownWork& w) {
-    if (w.least_ns < 0) return;
+  for (const KnownWork& w : a.known_work()) {
+    if (w.least_ns < 0) continue;
     sum.known_ns += w.ns;
     sum.least_ns += w.least_ns;
     if (w.by_memory && w.flops > 0) sum.by_memory_ns += w.ns;
-  });
+  }
   return sum;
 }
 

@@ -2,7 +2,6 @@
 // they took; and what limits a unit as a whole.
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,9 +32,27 @@ struct KnownWork {
   double flops = 0;
   double bytes = 0;  ///< operands and result, each once; 0 if unknown
   bool by_memory = false;
+  Precision precision = Precision::none;  ///< of a product whose kernel tells
+  /// Whether shapes do not show a mask, which may skip half of the operations.
+  bool may_be_masked = false;
 };
-/// Calls take(work) for all of it within the steps, in no particular order.
-void each_known_work(const Analysis& analysis, const std::function<void(const KnownWork&)>& take);
+/// All of it within the steps, by operation. Analysis::known_work() keeps it.
+std::vector<KnownWork> known_work_of(const Analysis& analysis);
+
+/// How fast a device computes and reads.
+class Rates {
+ public:
+  /// The attainable part of its peaks; Attainable{} is all of them.
+  Rates(const GpuPeaks& peaks, const Attainable& part);
+  double memory_bytes_per_s() const { return memory_; }  ///< 0 if unknown
+  /// Nanoseconds that a product needs in this precision; 0 if its rate is unknown.
+  double least_ns(const KnownWork& product, Precision precision) const;
+
+ private:
+  GpuPeaks peaks_;
+  Attainable part_;
+  double memory_;
+};
 
 /// What limits a unit.
 struct BoundBy {

@@ -91,7 +91,7 @@ class WorkSummer {
       share_busy_time(d);
       share_idle_time(d);
     }
-    each_known_work(a_, [&](const KnownWork& w) { add_known(w); });
+    for (const KnownWork& w : a_.known_work()) add_known(w);
     return std::move(sums_);
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/text.hpp"
 #include "rules/binding/crossing.hpp"
@@ -59,6 +60,24 @@ class ChangeReader {
     const double longest = times < 1 ? std::max(1.0, by * times) : most_factor;
     return {by * times, std::min(by, least) * times, std::min(longest, std::max(by, most) * times)};
   }
+
+  // In which products then compute the same as before; nothing if the change does not say.
+  std::optional<Precision> precision() {
+    static const std::map<std::string, Precision> named{{"same", Precision::none},
+                                                        {"tf32", Precision::tf32},
+                                                        {"half", Precision::half},
+                                                        {"eight_bits", Precision::eight_bits}};
+    keys_.emplace_back("precision");
+    const std::string name = table_.text("precision", false);
+    if (name.empty()) return std::nullopt;
+    const auto found = named.find(name);
+    if (found == named.end())
+      throw Error("'precision' of a change is \"same\", \"tf32\", \"half\" or \"eight_bits\"");
+    return found->second;
+  }
+
+  // The share of the floating-point operations that remains.
+  double work() { return number("work", 1, 1); }
 
   Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
 
@@ -157,6 +176,8 @@ Change read(ChangeReader& from) {
   if constexpr (requires { c.host; }) c.host = from.host();
   if constexpr (requires { c.factor; }) c.factor = from.factor(c.factor.by);
   if constexpr (requires { c.gap_ns; }) c.gap_ns = from.gap_ns();
+  if constexpr (requires { c.precision; }) c.precision = from.precision();
+  if constexpr (requires { c.work; }) c.work = from.work();
   if constexpr (requires { c.cut_ns; }) c.cut_ns = from.cut_ns(c.ops);
   return c;
 }
