@@ -467,25 +467,29 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
   return text;
 }
 
-std::string amount_text(const Finding& f) {
-  const std::string likely = fmt::format("{} {}", about(f), duration(f.alone_ns));
+std::string amount_text(const Finding& f) { return amount_text(f, f.alone_ns); }
+
+std::string amount_text(const Finding& f, Ns ns) {
+  const std::string likely = fmt::format("{} {}", about(f), duration(ns));
   if (!f.about || !f.predicted || f.masked) return likely;
-  const auto [least, most] = f.predicted->saving_range(f.alone_ns);
-  if (4 * (most - least) <= f.alone_ns) return likely;
+  const auto [least, most] = f.predicted->saving_range(ns);
+  if (4 * (most - least) <= ns) return likely;
   return fmt::format("{} ({} to {})", likely, least > 0 ? duration(least) : "nothing",
                      duration(most));
 }
 
 const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
 
-std::string saving_text(const Finding& f, Ns saved_ns, const UnitWords& unit) {
-  if (saved_ns <= 0) return "";
-  return fmt::format("saves {} {} {}", about(f), duration(saved_ns),
-                     f.of_window ? "of the window" : unit.per);
+std::string saving_text(const Finding& f, const UnitWords& unit) {
+  if (f.alone_ns <= 0 || f.masked) return "";
+  return fmt::format("saves {} {}", amount_text(f), f.of_window ? "of the window" : unit.per);
 }
 
-std::string whole_text(const Analysis& a, Ns step_ns) {
-  return fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(step_ns), a.words().noun);
+std::string whole_text(const Analysis& a, const StepTime& step) {
+  const std::string which = a.has_steps() ? "each" : "the", noun = a.words().noun;
+  if (!step.is_uncertain()) return fmt::format("{} {} {}", which, duration(step.ns), noun);
+  return fmt::format("{} {} of {} ({} to {})", which, noun, duration(step.ns),
+                     duration(step.least_ns), duration(step.most_ns));
 }
 
 std::string doubt_text(const Finding& f) {
