@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/step_time.hpp"
 #include "base/text.hpp"
 
 namespace gh {

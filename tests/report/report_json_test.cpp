@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/step_time.hpp"
 #include "support/program.hpp"
 #include "support/rules.hpp"
 #include "support/schema.hpp"

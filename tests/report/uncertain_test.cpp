@@ -143,6 +143,13 @@ TEST_CASE("uncertain: a step that may be longer than said explains a range beyon
   CHECK(gh::plan_total_text(a, r) ==
         "This is uncertain: expect to measure 5.00 ms to 14.0 ms a step, and perhaps no gain at "
         "all; as it is, a step takes 9.00 ms to 14.0 ms.");
+  // Of a step that is known, what is left may differ by no more than runs of it do.
+  r.step.least_ns = r.plan->now.least_ns = 9'400'000;
+  r.step.most_ns = r.plan->now.most_ns = 10'600'000;
+  r.plan->fixes.front().step.most_ns = 10'100'000;
+  CHECK(gh::plan_total_text(a, r) ==
+        "This is uncertain: expect to measure 5.00 ms to 10.1 ms a step, and perhaps no gain at "
+        "all.");
   r.plan->fixes.front().step.most_ns = 9'500'000;
   CHECK(gh::plan_total_text(a, r) == "Expect to measure 5.00 ms to 9.50 ms a step.");
 }
@@ -166,6 +173,11 @@ TEST_CASE("uncertain: where it decides what saves most, the step is to be timed 
   gh::Report measured = uncertain(products, launches);
   measured.step.from = gh::StepTime::From::measured;
   CHECK(!contains(gh::verdict_of(a, measured).first, "Time a step"));
+}
+
+TEST_CASE("uncertain: other work hides a fix only if it does at both ends") {
+  CHECK(contains(gh::prediction_text(saving("a", 0, 0, 0)), "other work hides it"));
+  CHECK(!contains(gh::prediction_text(saving("a", 0, 3'000'000, 0)), "other work hides it"));
 }
 
 TEST_CASE("uncertain: a loss that a note may explain is not unknown") {
