@@ -502,6 +502,10 @@ std::string prediction_text(const Finding& f) {
   if (f.masked)
     return fmt::format("{} with this fix and those before it; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
+  // A ceiling that the finding cites nothing of says nothing about other work.
+  if (f.alone_ns == 0 && !f.about)
+    return fmt::format("{} to {} with this fix alone ({})", duration(p.least_ns),
+                       duration(p.most_ns), p.why);
   if (f.alone_ns == 0 && p.saving_range(0).second == 0)
     return fmt::format("still {} with this fix alone: other work hides it", duration(p.step_ns));
   if (f.about)

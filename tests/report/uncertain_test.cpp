@@ -178,6 +178,11 @@ TEST_CASE("uncertain: where it decides what saves most, the step is to be timed 
 TEST_CASE("uncertain: other work hides a fix only if it does at both ends") {
   CHECK(contains(gh::prediction_text(saving("a", 0, 0, 0)), "other work hides it"));
   CHECK(!contains(gh::prediction_text(saving("a", 0, 3'000'000, 0)), "other work hides it"));
+  gh::Finding ceiling = saving("a", 0, 0, 0);
+  ceiling.about = false;
+  ceiling.predicted->least_ns = 4'000'000;
+  ceiling.predicted->most_ns = 10'000'000;
+  CHECK(gh::prediction_text(ceiling) == "4.00 ms to 10.0 ms with this fix alone (a test)");
 }
 
 TEST_CASE("uncertain: a loss that a note may explain is not unknown") {
