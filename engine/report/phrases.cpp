@@ -534,7 +534,7 @@ std::string sharing_text(const Finding& f, const Report& report) {
       rules.push_back(before.rule);
   std::sort(rules.begin(), rules.end());
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
-  return fmt::format("saves {} alone, {} once {} {} fixed", duration(f.alone_ns),
+  return fmt::format("saves {} alone, {} once {} {} fixed", amount_text(f),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
                      rules.size() == 1 ? "is" : "are");
 }

@@ -145,7 +145,8 @@ std::string prediction_text(const Finding& finding);
 /// none in particular.
 std::string concerned_layers_text(const Finding& finding);
 
-/// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
+/// "saves about 98.1 ms alone, 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave
+/// it all.
 std::string sharing_text(const Finding& finding, const Report& report);
 
 /// "160.1 ms (12345 tokens/s)".
