@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "advise.hpp"
 #include "base/text.hpp"
@@ -15,6 +17,7 @@
 #include "read/job_files.hpp"
 #include "record/record.hpp"
 #include "report/verdict.hpp"
+#include "rules/rules.hpp"
 
 namespace gh {
 namespace {
@@ -68,22 +71,14 @@ std::vector<const Finding*> fixed_findings(const VerifyCommand& o, const Report&
   return fixed;
 }
 
-// What the fixes bring together, as the plan goes through them: each saves what it saves there.
+// The step with these fixes made, with the range that the report before says: its finding of one
+// fix, its plan of several, one after the other.
 Prediction predicted_with(const std::vector<const Finding*>& fixed, const Report& before) {
   if (fixed.size() == 1) return *fixed.front()->predicted;
-  Prediction together = before.plan->now;
-  const Ns now = before.plan->now.step_ns;
-  for (const Finding* f : fixed) {
-    Ns saved = now - f->predicted->step_ns;
-    for (const PlanLine& line : plan_lines(before))
-      if (&before.findings[line.number - 1] == f) saved = line.before_ns - line.after_ns;
-    together.step_ns -= saved;
-    together.least_ns -= std::max(saved, now - f->predicted->least_ns);
-    together.most_ns -= std::min(saved, now - f->predicted->most_ns);
-  }
-  together.least_ns = std::max<Ns>(together.least_ns, 0);
-  together.step_ns = std::max(together.step_ns, together.least_ns);
-  return together;
+  std::vector<Finding> findings;
+  for (const Finding* f : fixed) findings.push_back(*f);
+  const std::optional<Plan> plan = plan_of(findings, before.replay.get());
+  return plan->fixes.empty() ? plan->now : plan->fixes.back().step;
 }
 
 LedgerEntry entry_of(const Side& before, const Side& after) {

@@ -11,6 +11,7 @@
 #include "base/json_reader.hpp"
 #include "base/text.hpp"
 #include "gate/capture_json.hpp"
+#include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
@@ -85,6 +86,7 @@ constexpr auto kept_finding_fields = [](auto& json, auto& finding) {
   json("subject", finding.subject);
   json("recoverable_ns", finding.recoverable_ns);
   json("recoverable_fraction", finding.recoverable_fraction, shares);
+  saving_field(json, "recoverable_range_ns", finding, finding.recoverable_ns);
   json.either("recoverable_is", finding.about, "about", "at_most");
   json("advice", finding.advice);
   json("voids", finding.voids);

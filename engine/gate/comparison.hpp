@@ -25,6 +25,7 @@ struct FindingChange {
   Finding finding;                     ///< as it is now; as it was, where it is gone
   bool present = true;                 ///< found now
   double before_ns = 0, after_ns = 0;  ///< what it costs a step
+  double least_ns = 0;                 ///< the same at least; before, where it is gone
   bool fails = false;
   bool unproved = false;  ///< that it got worse
   /// It is unknown whether it is new, or made the step longer: the comparison must not pass.

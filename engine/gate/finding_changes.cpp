@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.hpp"
 #include "gate/comparison_passes.hpp"
 
 namespace gh {
@@ -21,8 +22,14 @@ constexpr double clearly = 2;
 // The findings of one kind over the captures of a side.
 struct Held {
   const Finding* finding = nullptr;  // the one of middle cost
-  std::vector<double> ns;            // a step, of each capture that has it
+  std::vector<double> ns, least_ns;  // a step, of each capture that has it
 };
+
+// What its fix saves at least.
+double least_ns(const Finding& f) {
+  return static_cast<double>(f.predicted ? f.predicted->saving_range(f.recoverable_ns).first
+                                         : f.recoverable_ns);
+}
 using HeldByFingerprint = std::map<std::string, Held>;
 
 HeldByFingerprint held_findings(const std::vector<Capture>& captures) {
@@ -39,7 +46,10 @@ HeldByFingerprint held_findings(const std::vector<Capture>& captures) {
     });
     Held& h = held[fingerprint];
     h.finding = list[list.size() / 2];
-    for (const Finding* f : list) h.ns.push_back(static_cast<double>(f->recoverable_ns));
+    for (const Finding* f : list) {
+      h.ns.push_back(static_cast<double>(f->recoverable_ns));
+      h.least_ns.push_back(least_ns(*f));
+    }
   }
   return held;
 }
@@ -105,6 +115,7 @@ FindingChange change_of(const Held* was, const Held& is, const Sides& sides,
   c.change = FindingState::fresh;
   c.finding = *is.finding;
   c.after_ns = median_of(is.ns);
+  c.least_ns = median_of(is.least_ns);
   if (was) {
     c.before_ns = median_of(was->ns);
     compare_costs(c, *was, is, sides, step);
@@ -118,6 +129,7 @@ FindingChange gone(const Held& was) {
   c.finding = *was.finding;
   c.present = false;
   c.before_ns = median_of(was.ns);
+  c.least_ns = median_of(was.least_ns);
   return c;
 }
 
@@ -135,6 +147,7 @@ void add_sporadic(const Sides& sides, const HeldByFingerprint& is,
       c.change = FindingState::unknown;
       c.finding = f;
       c.after_ns = static_cast<double>(f.recoverable_ns);
+      c.least_ns = least_ns(f);
       changes.push_back(std::move(c));
     }
   }
@@ -153,9 +166,11 @@ struct Case {
   std::size_t shown_by;  // captures of now
 
   // Whether so much counts whatever the step does.
-  bool is_clear(double ns) const {
-    return ns == 0 || (now && ns >= clearly * now->warns_from * std::max(step.before, step.after));
+  bool is_much(double ns) const {
+    return now && ns >= clearly * now->warns_from * std::max(step.before, step.after);
   }
+  // What may save next to nothing does not, however much it is expected to save.
+  bool is_clear(double ns) const { return ns == 0 || is_much(std::min(ns, c.least_ns)); }
   // Whether the step got longer, or may have, by more than accepted findings add.
   bool step_fails() const { return trend.longer && !trend.explained; }
   bool step_may_fail() const { return trend.perhaps_longer && !trend.explained; }
@@ -228,10 +243,11 @@ void judge_fresh(const Case& k) {
     return k.unknown("may have been there before, as a smaller share of a longer " +
                      k.sides.unit.noun);
   if (k.loud && !k.trend.longer && !k.trend.perhaps_longer) {
-    k.c.why = fmt::format(
-        "does not fail: the {} did not get longer, and it may have been just below its threshold "
-        "before",
-        k.sides.unit.noun);
+    k.c.why =
+        fmt::format("does not fail: the {} did not get longer, and it may {}", k.sides.unit.noun,
+                    !k.is_much(k.c.after_ns) ? "have been just below its threshold before"
+                    : k.c.least_ns > 0 ? fmt::format("save as little as {}", duration(k.c.least_ns))
+                                       : "save nothing");
   }
 }
 

@@ -91,8 +91,9 @@ Severity severity_for_job(const FleetFinding& f, const Fleet& fleet) {
 }
 
 void tell_worth(double won_ns, const Fleet& fleet, FleetFinding& f) {
-  f.finding.recoverable_ns = static_cast<Ns>(won_ns);
-  f.finding.recoverable_fraction = fleet.step_ns > 0 ? won_ns / fleet.step_ns : 0;
+  f.finding.recoverable_ns = f.finding.alone_ns = static_cast<Ns>(won_ns);
+  f.finding.recoverable_fraction = f.finding.alone_fraction =
+      fleet.step_ns > 0 ? won_ns / fleet.step_ns : 0;
   f.finding.about = false;
   f.finding.predicted.reset();
   f.finding.severity = severity_for_job(f, fleet);

@@ -40,8 +40,8 @@ bool is_present(const CiFinding& f) { return !f.change || *f.change != FindingSt
 
 std::string ci_worth_text(const CiFinding& shown) {
   const Finding& f = shown.finding;
-  const std::string saving = saving_text(f, f.recoverable_ns, shown.unit);
-  return saving.empty() ? "" : fmt::format("{} ({})", saving, percent(f.recoverable_fraction));
+  const std::string saving = saving_text(f, shown.unit);
+  return saving.empty() ? "" : fmt::format("{} ({})", saving, percent(f.alone_fraction));
 }
 
 std::string full_text(const CiFinding& f) {

@@ -1,7 +1,10 @@
 // A comparison as JSON (schemas/comparison.schema.json).
+#include <cmath>
+
 #include "report/json_parts.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "rules/finding_json.hpp"
 
 namespace gh {
 namespace {
@@ -43,6 +46,9 @@ Json finding_change_json(const FindingChange& f) {
           {"fingerprint", f.finding.fingerprint},
           {"before_ns", f.before_ns},
           {"after_ns", f.after_ns},
+          {"range_ns", or_null(StoredSaving(f.finding.predicted,
+                                            std::llround(f.present ? f.after_ns : f.before_ns))
+                                   .range_ns)},
           {"advice", f.finding.advice},
           {"why", or_null(f.why)}};
 }

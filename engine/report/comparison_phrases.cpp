@@ -34,7 +34,7 @@ std::string change_worth_text(const FindingChange& f, const UnitWords& unit) {
     return fmt::format("{} -> {} {}", duration(f.before_ns), duration(f.after_ns), unit.per);
   const double ns = f.present ? f.after_ns : f.before_ns;
   if (ns <= 0) return "";
-  return fmt::format("{} {} {}", about(f.finding), duration(ns), unit.per);
+  return fmt::format("{} {}", amount_text(f.finding, std::llround(ns)), unit.per);
 }
 
 const char* step_noise_text(const Comparison& c) {

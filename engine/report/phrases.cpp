@@ -467,25 +467,29 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
   return text;
 }
 
-std::string amount_text(const Finding& f) {
-  const std::string likely = fmt::format("{} {}", about(f), duration(f.alone_ns));
+std::string amount_text(const Finding& f) { return amount_text(f, f.alone_ns); }
+
+std::string amount_text(const Finding& f, Ns ns) {
+  const std::string likely = fmt::format("{} {}", about(f), duration(ns));
   if (!f.about || !f.predicted || f.masked) return likely;
-  const auto [least, most] = f.predicted->saving_range(f.alone_ns);
-  if (4 * (most - least) <= f.alone_ns) return likely;
+  const auto [least, most] = f.predicted->saving_range(ns);
+  if (4 * (most - least) <= ns) return likely;
   return fmt::format("{} ({} to {})", likely, least > 0 ? duration(least) : "nothing",
                      duration(most));
 }
 
 const char* about(const Finding& f) { return f.about ? "about" : "at most"; }
 
-std::string saving_text(const Finding& f, Ns saved_ns, const UnitWords& unit) {
-  if (saved_ns <= 0) return "";
-  return fmt::format("saves {} {} {}", about(f), duration(saved_ns),
-                     f.of_window ? "of the window" : unit.per);
+std::string saving_text(const Finding& f, const UnitWords& unit) {
+  if (f.alone_ns <= 0 || f.masked) return "";
+  return fmt::format("saves {} {}", amount_text(f), f.of_window ? "of the window" : unit.per);
 }
 
-std::string whole_text(const Analysis& a, Ns step_ns) {
-  return fmt::format("{} {} {}", a.has_steps() ? "each" : "the", duration(step_ns), a.words().noun);
+std::string whole_text(const Analysis& a, const StepTime& step) {
+  const std::string which = a.has_steps() ? "each" : "the", noun = a.words().noun;
+  if (!step.is_uncertain()) return fmt::format("{} {} {}", which, duration(step.ns), noun);
+  return fmt::format("{} {} of {} ({} to {})", which, noun, duration(step.ns),
+                     duration(step.least_ns), duration(step.most_ns));
 }
 
 std::string doubt_text(const Finding& f) {
@@ -498,7 +502,11 @@ std::string prediction_text(const Finding& f) {
   if (f.masked)
     return fmt::format("{} with this fix and those before it; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
-  if (f.alone_ns == 0)
+  // A ceiling that the finding cites nothing of says nothing about other work.
+  if (f.alone_ns == 0 && !f.about)
+    return fmt::format("{} to {} with this fix alone ({})", duration(p.least_ns),
+                       duration(p.most_ns), p.why);
+  if (f.alone_ns == 0 && p.saving_range(0).second == 0)
     return fmt::format("still {} with this fix alone: other work hides it", duration(p.step_ns));
   if (f.about)
     return fmt::format("{} with this fix alone; expect to measure {} to {} ({})",
@@ -526,7 +534,7 @@ std::string sharing_text(const Finding& f, const Report& report) {
       rules.push_back(before.rule);
   std::sort(rules.begin(), rules.end());
   rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
-  return fmt::format("saves {} alone, {} once {} {} fixed", duration(f.alone_ns),
+  return fmt::format("saves {} alone, {} once {} {} fixed", amount_text(f),
                      f.recoverable_ns > 0 ? duration(f.recoverable_ns) : "nothing", listed(rules),
                      rules.size() == 1 ? "is" : "are");
 }

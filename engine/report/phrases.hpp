@@ -122,15 +122,18 @@ std::string hottest_kernel_text(const Analysis& analysis, const StepTime& step);
 
 /// "about", or "at most" of a saving that is a limit.
 const char* about(const Finding& finding);
-/// What its fix saves by itself: "about 3.1 ms", with a range where the ends of what is unknown lie
-/// further apart than a quarter: "about 11.7 ms (nothing to 14.2 ms)".
+/// What its fix saves by itself, as every output says it: "about 3.1 ms", with a range where the
+/// ends of what is unknown lie further apart than a quarter: "about 11.7 ms (nothing to 14.2 ms)".
+/// `ns`: the same as the mean of several recordings.
+std::string amount_text(const Finding& finding, Ns ns);
 std::string amount_text(const Finding& finding);
 
-/// "saves about 113.3 ms a step"; "" where there is nothing to save.
-std::string saving_text(const Finding& finding, Ns saved_ns, const UnitWords& unit);
+/// "saves about 113.3 ms a step"; "" where there is nothing to save, or only after other fixes.
+std::string saving_text(const Finding& finding, const UnitWords& unit);
 
-/// What savings are parts of: "each 160.1 ms step", "the 1594 ms window".
-std::string whole_text(const Analysis& analysis, Ns step_ns);
+/// What savings are parts of: "each 160.1 ms step", "the 1594 ms window"; with its range where that
+/// is wide: "each step of 26.7 ms (24.7 ms to 39.4 ms)".
+std::string whole_text(const Analysis& analysis, const StepTime& step);
 
 /// What follows the message of a finding that is not sure: " (low confidence)"; else "".
 std::string doubt_text(const Finding& finding);
@@ -142,7 +145,8 @@ std::string prediction_text(const Finding& finding);
 /// none in particular.
 std::string concerned_layers_text(const Finding& finding);
 
-/// "alone 98.1 ms; 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave it all.
+/// "saves about 98.1 ms alone, 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave
+/// it all.
 std::string sharing_text(const Finding& finding, const Report& report);
 
 /// "160.1 ms (12345 tokens/s)".

@@ -31,26 +31,32 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
                    {"Expected", true},
                    {"Length of the " + unit}});
   table.becomes_lines();
+  const auto expected = [&](const Prediction& s) {
+    return forecast ? Cell(fmt::format("{} to {}", duration(s.least_ns), duration(s.most_ns)),
+                           static_cast<double>(s.least_ns))
+                    : Cell("unknown");
+  };
+  const auto bar = [&](const Prediction& s) {
+    const auto part = [&](Ns ns) { return static_cast<double>(ns) / full; };
+    const auto mark = std::pair(part(s.least_ns), part(s.most_ns));
+    return Cell::raw(
+        plain_bar(part(s.step_ns), "worth", forecast ? std::optional(mark) : std::nullopt));
+  };
   table.row({p.measured ? "as it is, measured without the profiler"
                         : "as it is, without the profiler's overhead",
-             Cell(step_text(p, p.now), full), "", "", Cell::raw(plain_bar(1, "worth"))});
+             Cell(step_text(p, p.now), full), "", p.measured ? Cell("") : expected(p.now),
+             p.measured ? Cell::raw(plain_bar(1, "worth")) : bar(p.now)});
   const std::vector<PlanLine> lines = plan_lines(page.report);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const PlanLine& line = lines[i];
     const Prediction& s = p.fixes[i].step;
-    const auto step_ns = static_cast<double>(s.step_ns), least_ns = static_cast<double>(s.least_ns),
-               most_ns = static_cast<double>(s.most_ns);
     const std::string words = fmt::format("{}. {}", line.number, page.cut(line.fix));
     const Cell fix =
         line.number <= page.allowed.findings
             ? Cell::raw(fmt::format("<a href=\"#finding-{}\">{}</a>", line.number, escaped(words)))
             : Cell(words);
-    const std::string range = fmt::format("{} to {}", duration(s.least_ns), duration(s.most_ns));
-    const auto mark = std::pair(least_ns / full, most_ns / full);
-    table.row({fix, Cell(step_text(p, s), step_ns), speedup(line.before_ns, line.after_ns),
-               forecast ? Cell(range, least_ns) : Cell("unknown"),
-               Cell::raw(plain_bar(step_ns / full, "worth",
-                                   forecast ? std::optional(mark) : std::nullopt))});
+    table.row({fix, Cell(step_text(p, s), static_cast<double>(s.step_ns)),
+               speedup(line.before_ns, line.after_ns), expected(s), bar(s)});
   }
   return table.html();
 }

@@ -60,6 +60,7 @@ Json steps_json(const Analysis& a, const StepTime& step) {
   static constexpr std::array told_from{"recorded", "replayed", "measured"};
   return {{"count", a.step_count()},
           {"ns", a.total_ns() > 0 ? Json(step.ns) : Json(nullptr)},
+          {"range_ns", a.total_ns() > 0 ? Json{step.least_ns, step.most_ns} : Json(nullptr)},
           {"ns_is", told_from[static_cast<std::size_t>(step.from)]},
           {"recorded_ns", a.total_ns() > 0 ? Json(step.recorded_ns) : Json(nullptr)},
           {"part_difference_ns",
@@ -130,6 +131,7 @@ Json loop_json(const Segment& segment, const Report& report) {
                {"message", f->message},
                {"fix", f->fix},
                {"saves_ns", f->alone_ns},
+               {"saves_range_ns", or_null(StoredSaving(f->predicted, f->alone_ns).range_ns)},
                {"saves_fraction", f->alone_fraction}};
   return {{"unit", loop->name},
           {"steps", loop->steps},

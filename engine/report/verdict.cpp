@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/step_time.hpp"
 #include "report/phrases.hpp"
 
 namespace gh {
@@ -36,12 +37,10 @@ std::string outcome_of_plan(const Finding& first, const Analysis& a, const Repor
   const Ns left = step.step_ns;
   // How slow the host is without the profiler may decide what several fixes leave.
   const bool is_vague = p.ceiling.empty() && step.most_ns > 2 * left;
-  const std::string then =
-      fmt::format("{} {} ({}{})", p.ceiling.empty() ? "about" : "no less than", duration(left),
-                  speedup(p.now.step_ns, left),
-                  is_vague ? fmt::format("; {} to {}", duration(step.least_ns),
-                                         duration(std::min(step.most_ns, p.now.step_ns)))
-                           : "");
+  const std::string then = fmt::format(
+      "{} {} ({}{})", p.ceiling.empty() ? "about" : "no less than", duration(left),
+      speedup(p.now.step_ns, left),
+      is_vague ? fmt::format("; {} to {}", duration(step.least_ns), duration(step.most_ns)) : "");
   if (p.fixes.front().fingerprint != first.fingerprint) {
     std::vector<std::string> others;
     for (const PlanLine& line : plan_lines(report)) others.push_back(std::to_string(line.number));
@@ -85,10 +84,14 @@ std::string time_first_text(const Finding& first, const Analysis& a, const Repor
 
 ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report) {
   ReportVerdict v{f.title, "", true};
-  if (f.alone_ns > 0)
-    v.what +=
-        fmt::format(". That costs {} of {} ({})", amount_text(f), whole_text(a, f.step_ns),
-                    percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
+  if (f.alone_ns > 0) {
+    const std::string whole = whole_text(a, report.step),
+                      share =
+                          percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns));
+    v.what += report.step.is_uncertain()
+                  ? fmt::format(". That costs {}, {} of {}", amount_text(f), share, whole)
+                  : fmt::format(". That costs {} of {} ({})", amount_text(f), whole, share);
+  }
   v.what += '.';
   const Unseen unseen = unseen_text(a);
   v.what = both(v.what, unseen.what);
@@ -105,7 +108,7 @@ ReportVerdict trouble(const Finding& f, const Analysis& a, const Report& report)
 // "The GPU is busy for 97 % of each 47.1 ms step."
 std::string state_text(const Analysis& a, const Report& report) {
   return fmt::format("The GPU is busy for {} of {}.", percent(report.step.busy_share(a)),
-                     whole_text(a, report.step.ns));
+                     whole_text(a, report.step));
 }
 
 // Nothing above a note.
@@ -201,12 +204,20 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
   if (!p.ceiling.empty())
     return fmt::format("{}{}is no forecast: {}.", text, text.empty() ? "This " : ". This ",
                        p.ceiling);
-  if (last.most_ns >= p.now.step_ns)
-    return fmt::format("{} is uncertain: between {} {} and no gain at all.",
-                       text.empty() ? "This" : text + "; this", duration(last.least_ns),
-                       a.words().per);
-  return fmt::format("{}{}xpect to measure {} to {} {}.", text, text.empty() ? "E" : "; e",
-                     duration(last.least_ns), duration(last.most_ns), a.words().per);
+  const std::string expected = fmt::format("xpect to measure {} to {} {}", duration(last.least_ns),
+                                           duration(last.most_ns), a.words().per);
+  // Where the step itself may be that long, so may be what is left of it.
+  const std::string as_is = report.step.is_uncertain() && last.most_ns > p.now.step_ns
+                                ? fmt::format("; as it is, {} takes {} to {}", a.words().a,
+                                              duration(p.now.least_ns), duration(p.now.most_ns))
+                                : "";
+  // Runs of the same step differ by so much.
+  const double most_as_is = std::max(static_cast<double>(p.now.most_ns),
+                                     (1 + run_to_run) * static_cast<double>(p.now.step_ns));
+  if (static_cast<double>(last.most_ns) >= (1 - run_to_run) * most_as_is)
+    return fmt::format("{} is uncertain: e{}, and perhaps no gain at all{}.",
+                       text.empty() ? "This" : text + "; this", expected, as_is);
+  return fmt::format("{}{}{}{}.", text, text.empty() ? "E" : "; e", expected, as_is);
 }
 
 bool is_in_plan(const Finding& f, const Report& report) {

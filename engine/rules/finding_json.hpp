@@ -58,6 +58,24 @@ inline constexpr auto prediction_fields = [](auto& json, auto& finding, bool of_
     if (applies) finding.predicted = stored.prediction();
 };
 
+/// What a fix that was replayed saves at least and at most, where `saves_ns` is expected. A
+/// baseline keeps no more of a prediction.
+struct StoredSaving {
+  std::optional<std::vector<Ns>> range_ns;
+
+  StoredSaving(const std::optional<Prediction>& prediction, Ns saves_ns);
+  void read_into(std::optional<Prediction>& prediction) const;
+};
+
+inline constexpr auto saving_field = [](auto& json, const std::string& key, auto& finding,
+                                        Ns saves_ns) {
+  // Documents that were made before savings had ranges have none.
+  if (!json.has(key)) return;
+  StoredSaving stored(finding.masked ? std::nullopt : finding.predicted, saves_ns);
+  json(key, stored.range_ns);
+  if constexpr (reads<decltype(json)>) stored.read_into(finding.predicted);
+};
+
 /// As schemas/report.schema.json describes it.
 inline constexpr auto finding_fields = [](auto& json, auto& finding) {
   json.name("rule", finding.rule);
@@ -76,6 +94,7 @@ inline constexpr auto finding_fields = [](auto& json, auto& finding) {
   json("masked", finding.masked);
   prediction_fields(json, finding, false);
   prediction_fields(json, finding, true);
+  saving_field(json, "alone_range_ns", finding, finding.alone_ns);
   json("confidence", finding.confidence);
   json("advice", finding.advice);
   json("metrics", finding.metrics, metric_fields);

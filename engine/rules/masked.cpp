@@ -169,7 +169,8 @@ class Unmasking {
                  "found on the predicted step after the earlier fixes, which was not recorded"};
     p.step_ns = std::min(std::max(p.step_ns, floor_ns), base.step_ns);
     p.least_ns = std::min(p.least_ns, p.step_ns);
-    p.most_ns = std::max(p.most_ns, p.step_ns);
+    // No fix makes the step longer than it was before.
+    p.most_ns = std::clamp(p.most_ns, p.step_ns, base.most_ns);
     return p;
   }
 

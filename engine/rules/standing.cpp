@@ -127,7 +127,8 @@ std::optional<Plan> plan_of(const std::vector<Finding>& findings, const Replay* 
   if (!replay || !replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
   for (const Finding& f : findings)
-    if (f.replayed) candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns});
+    if (f.predicted)
+      candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns, &*f.predicted});
   return make_plan(*replay, candidates);
 }
 

@@ -7,19 +7,24 @@
 #include <map>
 #include <utility>
 
+#include "analysis/step_time.hpp"
 #include "base/text.hpp"
 
 namespace gh {
 namespace {
 
-// Steps of the same program differ by this much from run to run, and from a recording without its
-// overhead (59 recordings: median 1 %).
-constexpr double spread = 0.06;
 // Of the remaining step: the least that a fix has to save to be part of the plan.
 constexpr double least_gain = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
+
+constexpr const char* usual_why = "run-to-run variation and the profiler's overhead on the host";
+
+// The most that measuring the step again, as it is, should give: a fix makes it no longer.
+Ns most_as_is(const StepTime& step) {
+  return std::max(step.most_ns, times(step.ns, 1 + run_to_run));
+}
 
 // What a step processes.
 struct Items {
@@ -93,19 +98,20 @@ Ns step_after(const Replay& replay, const Candidate& fix, const Changes& made, N
 
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why) {
   const bool measured = replay.measured_ns() > 0;
-  if (measured && changes.empty()) {
-    const Ns ns = replay.measured_ns();
-    return {ns, ns, ns, "it was measured without the profiler"};
-  }
-  const Ns now = replay.step_ns({}), host_least = replay.step_ns({}, Guess::least),
+  const StepTime& as_is = replay.step();
+  if (changes.empty())
+    return {as_is.ns, as_is.least_ns, as_is.most_ns,
+            measured ? "it was measured without the profiler" : usual_why};
+  const Ns now = as_is.ns, host_least = replay.step_ns({}, Guess::least),
            host_most = replay.step_ns({}, Guess::most);
   const Ns best = replay.step_ns(changes), if_least = replay.step_ns(changes, Guess::least),
            if_most = replay.step_ns(changes, Guess::most);
-  Prediction p{best, times(std::min(best, if_least), 1 - spread),
-               times(std::max(best, if_most), 1 + spread), std::move(why)};
+  Prediction p{best, times(std::min(best, if_least), 1 - run_to_run),
+               times(std::max(best, if_most), 1 + run_to_run), std::move(why)};
   // A change cannot make the step longer; if the replay says so, it lost a lead that the host had.
   p.step_ns = std::min(p.step_ns, now);
   p.least_ns = std::min(p.least_ns, p.step_ns);
+  p.most_ns = std::min(p.most_ns, most_as_is(as_is));
   // As much of the step as of the step at that end, which is longer or shorter.
   const auto saved = [now](Ns before, Ns after) {
     return before <= 0 ? 0
@@ -114,8 +120,11 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   };
   p.saves_if_most_ns = saved(host_least, if_least);
   p.saves_if_least_ns = saved(host_most, if_most);
-  if (!p.why.empty() && std::abs(host_most - host_least) > times(now, spread))
-    p.why += "; the profiler's overhead on the host is not known precisely";
+  if (!p.why.empty() && std::abs(host_most - host_least) > times(now, run_to_run))
+    p.why += fmt::format(
+        "; what recording added to the host is not known precisely: without it, {} takes {} to {} "
+        "as it is",
+        replay.analysis().words().a, duration(as_is.least_ns), duration(as_is.most_ns));
   if (const Ns off = replay.unexplained_ns(); off != 0) {
     if (!p.why.empty()) p.why += "; ";
     p.why += off > 0 ? fmt::format("recording added {} beyond what a profiler is known to add",
@@ -127,8 +136,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
     p.most_ns = std::max(p.most_ns, now);
     p.why = replay.distrust() + (p.why.empty() ? "" : "; " + p.why);
   } else if (p.why.empty()) {
-    p.why = measured ? "run-to-run variation"
-                     : "run-to-run variation and the profiler's overhead on the host";
+    p.why = measured ? "run-to-run variation" : usual_why;
   }
   return p;
 }
@@ -150,7 +158,7 @@ Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
     const Ns left = step_after(replay, fix, made, step);
     if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) continue;
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    Prediction after = predicted(replay, made, "");
+    Prediction after = plan.fixes.empty() ? *fix.alone : predicted(replay, made, "");
     after.step_ns = left;
     after.least_ns = std::min(after.least_ns, left);
     after.most_ns = std::max(after.most_ns, left);

@@ -19,8 +19,6 @@ namespace gh {
 namespace {
 
 constexpr double trusted_error = 0.02;
-// A run may be slower than the recorded one by this much: steps of the same program vary.
-constexpr double run_to_run = 0.06;
 // Relative to the measured step: how much recording may have added beyond what launches explain.
 // With more, a forecast would be a guess rather than a replay. Recordings of page faults show up to
 // 0.3.
@@ -301,8 +299,12 @@ struct Replay::State {
             a.measured_step_ns() > 0 ? StepTime::From::measured : StepTime::From::replayed,
             weights()};
     step.part_ns = recorded_ns();
-    step.least_ns = std::min(step.ns, step_ns({}, Guess::least, Guess::least));
-    step.most_ns = std::max(step.ns, step_ns({}, Guess::most, Guess::most));
+    if (step.from == StepTime::From::replayed) {
+      step.least_ns =
+          scaled(std::min(step.ns, step_ns({}, Guess::least, Guess::least)), 1 - run_to_run);
+      step.most_ns =
+          scaled(std::max(step.ns, step_ns({}, Guess::most, Guess::most)), 1 + run_to_run);
+    }
     if (runs.size() == 1) {
       path = runs.front()->path;
       path.bring_to(step.ns);

@@ -515,6 +515,40 @@ TEST_CASE("comparison: a new finding fails if it is clearly there or the step go
   CHECK(change_of(c, "r")->change == FindingState::unknown);
 }
 
+TEST_CASE("comparison: a new finding that may save next to nothing fails no merge by itself") {
+  using enum gh::Severity;
+  const auto vague = [](double ms, double least_ms) {
+    gh::Finding f = found("r", ms, warning);
+    f.predicted.emplace();
+    f.predicted->saves_if_most_ns = static_cast<gh::Ns>(ms * 1.2e6);
+    f.predicted->saves_if_least_ns = static_cast<gh::Ns>(least_ms * 1e6);
+    return f;
+  };
+  auto [before, after] = pair_with_rule();
+  after.findings = {vague(30, 11)};
+  CHECK(compare({before}, {after}).verdict == Verdict::regressed);
+  after.findings = {vague(30, 0)};
+  const Comparison c = compare({before}, {after});
+  CHECK(c.verdict == Verdict::passes);
+  CHECK(change_of(c, "r")->why ==
+        "does not fail: the step did not get longer, and it may save nothing");
+  Capture other = after;
+  other.findings.clear();  // nor where only some captures show it
+  CHECK(compare({before}, {after, other}).verdict == Verdict::passes);
+  // Where the step got longer, it does.
+  auto [was, longer] = pair_with_rule(110);
+  longer.findings = {vague(30, 0)};
+  CHECK(change_of(compare({was}, {longer}), "r")->fails);
+  // A baseline keeps the range.
+  const TempDir dir;
+  Capture good = kept("good");
+  good.findings = {vague(30, 0)};
+  write_file(dir / "b.json", gh::render_baseline({good}));
+  const gh::Finding read = gh::read_baseline(dir / "b.json").front().findings.front();
+  CHECK(read.predicted->saving_range(read.recoverable_ns) ==
+        std::pair<gh::Ns, gh::Ns>(0, 36'000'000));
+}
+
 TEST_CASE(
     "comparison: a finding that was there is worse, better or the same, whatever it is called "
     "now") {

@@ -487,9 +487,10 @@ class Frames(unittest.TestCase):
                 for row, finding in zip(frame.to_dict("records"), raw["findings"]):
                     for column in set(row) & set(finding):
                         self.assertEqual(none_of(row[column]), finding[column], column)
-                    ends = finding["predicted_step_range_ns"] or [None, None]
-                    self.assertEqual(none_of(row["predicted_step_least_ns"]), ends[0])
-                    self.assertEqual(none_of(row["predicted_step_most_ns"]), ends[1])
+                    for field in ("predicted_step", "alone"):
+                        ends = finding[f"{field}_range_ns"] or [None, None]
+                        self.assertEqual(none_of(row[f"{field}_least_ns"]), ends[0])
+                        self.assertEqual(none_of(row[f"{field}_most_ns"]), ends[1])
                     self.assertTrue(finding["advice"][0].startswith(row["fix"]))
         self.assertGreater(len(set(frame.columns) & set(json_of(STARVED)["findings"][0])), 15)
 

@@ -1045,6 +1045,14 @@ class Verifying(Case):
         self.assertTrue(entry["least_ns"] < entry["predicted_ns"] < entry["most_ns"])
         self.assert_left(self.LEDGER)
 
+    def test_the_range_is_the_one_that_the_report_before_says(self):
+        (report,) = json.loads(self.run_it("check", "--format=json", STARVED).out)["reports"]
+        fixes = report["plan"]["fixes"][:2]
+        for made in (fixes[:1], fixes):
+            self.verify("starved.sqlite", "fed.sqlite", "--fixed=" + ",".join(fix["rule"] for fix in made))
+            entry = self.ledger()[-1]
+            self.assertEqual([entry["predicted_ns"], entry["least_ns"], entry["most_ns"]], [made[-1]["step_ns"], *made[-1]["step_range_ns"]])
+
     def test_a_forecast_that_was_missed(self):
         ran = self.verify("starved.sqlite", "eager.sqlite")
         self.assertEqual(ran.status, 1)

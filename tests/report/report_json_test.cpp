@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/step_time.hpp"
 #include "support/program.hpp"
 #include "support/rules.hpp"
 #include "support/schema.hpp"
@@ -278,6 +279,10 @@ TEST_CASE("JSON: the plan goes down step by step, each fix one of the findings, 
     if (plan.is_null()) continue;
     ++plans;
     CHECK(plan["step_ns"] <= plan["recorded_step_ns"]);
+    CHECK(plan["step_range_ns"] == report["steps"]["range_ns"]);
+    // A fix makes no step longer than the step may take as it is.
+    const double most = std::max(plan["step_range_ns"][1].get<double>(),
+                                 (1 + gh::run_to_run) * plan["step_ns"].get<double>());
     double before = plan["step_ns"];
     for (const Json& fix : plan["fixes"]) {
       ++fixes;
@@ -286,8 +291,11 @@ TEST_CASE("JSON: the plan goes down step by step, each fix one of the findings, 
                        [&](const Json& x) { return x["fingerprint"] == fix["fingerprint"]; });
       REQUIRE(f != report["findings"].end());
       CHECK((*f)["rule"] == fix["rule"]);
-      if (&fix == &plan["fixes"][0])
-        CHECK((*f)["predicted_step_ns"] == fix["step_ns"]);  // the best alone is the first together
+      if (&fix == &plan["fixes"][0]) {  // the best alone is the first together
+        CHECK((*f)["predicted_step_ns"] == fix["step_ns"]);
+        CHECK((*f)["predicted_step_range_ns"] == fix["step_range_ns"]);
+      }
+      CHECK(fix["step_range_ns"][1].get<double>() <= most + 1);
       CHECK(fix["step_ns"].get<double>() <= 0.98 * before + 1);
       CHECK(fix["step_range_ns"][0] <= fix["step_ns"]);
       CHECK(fix["step_ns"] <= fix["step_range_ns"][1]);
@@ -297,6 +305,12 @@ TEST_CASE("JSON: the plan goes down step by step, each fix one of the findings, 
       if (!f["predicted_step_ns"].is_null()) {
         CHECK(f["predicted_step_range_ns"][0] <= f["predicted_step_ns"]);
         CHECK(f["predicted_step_ns"] <= f["predicted_step_range_ns"][1]);
+        CHECK(f["predicted_step_range_ns"][1].get<double>() <= most + 1);
+        CHECK(f["alone_range_ns"].is_null() == f["masked"].get<bool>());
+        if (!f["masked"]) {
+          CHECK(f["alone_range_ns"][0] <= f["alone_ns"]);
+          CHECK(f["alone_ns"] <= f["alone_range_ns"][1]);
+        }
         if (!f["masked"])
           CHECK(f["recoverable_is"] == (plan["ceiling"].is_null() ? "about" : "at_most"));
         if (!plan["ceiling"].is_null())

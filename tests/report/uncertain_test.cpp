@@ -1,12 +1,18 @@
 // What is not known is said as a range, and where it decides what to do first, so is that.
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "base/json_reader.hpp"
+#include "report/comparison_phrases.hpp"
 #include "report/phrases.hpp"
+#include "report/report.hpp"
+#include "report/suppressed.hpp"
 #include "report/verdict.hpp"
 #include "rules/evaluate.hpp"
+#include "rules/finding_json.hpp"
 #include "support/program.hpp"
 #include "support/support.hpp"
 #include "support/traces.hpp"
@@ -19,6 +25,7 @@ namespace {
 gh::Finding saving(const std::string& rule, gh::Ns ns, gh::Ns if_most_ns, gh::Ns if_least_ns) {
   gh::Finding f;
   f.rule = f.fingerprint = rule;
+  f.category = "tests";
   f.title = rule + " is slow";
   f.fix = "Mend " + rule;
   f.advice = {"Mend " + rule};
@@ -64,14 +71,87 @@ TEST_CASE("uncertain: a saving has its range where the ends lie further apart th
   CHECK(gh::amount_text(at_most) == "at most 4.00 ms");
 }
 
+TEST_CASE("uncertain: every output says the range of a saving") {
+  const gh::Analysis a = ten_steps();
+  gh::Report r = uncertain(saving("a", 4'000'000, 4'500'000, 0), saving("b", 0, 0, 0));
+  r.step = gh::StepTime(a);
+  const std::string range = "saves about 4.00 ms (nothing to 4.50 ms) ";
+  gh::CiResult ci;
+  ci.add(a, r, std::nullopt);
+  for (const std::string& text :
+       {gh::render_check_markdown(ci), gh::render_github(ci), gh::render_sarif(ci)})
+    CHECK(contains(text, range + "a step (40 %"));
+  // A finding that better fixes leave little of is told by itself, as in the text.
+  r.findings.front().recoverable_ns = 1'000'000;
+  gh::CiResult shared;
+  shared.add(a, r, std::nullopt);
+  CHECK(contains(gh::render_github(shared), range));
+  r.suppressed = {r.findings.front()};
+  r.findings.clear();
+  CHECK(contains(gh::suppressed_verdict(a, r), range));
+  gh::FindingChange change;
+  change.finding = saving("a", 4'000'000, 4'500'000, 0);
+  change.after_ns = 4e6;
+  CHECK(gh::change_worth_text(change, a.words()) == "about 4.00 ms (nothing to 4.50 ms) a step");
+}
+
+TEST_CASE("uncertain: what is stored keeps the range of a saving") {
+  const gh::Finding f = saving("a", 4'000'000, 4'500'000, 0);
+  gh::Finding read;
+  gh::read_json(gh::finding_json(f).dump(),
+                [&](const gh::FieldReader& reader) { gh::finding_fields(reader, read); });
+  CHECK(gh::amount_text(read) == "about 4.00 ms (nothing to 4.50 ms)");
+  // Documents that were made before have none.
+  gh::Json older = gh::finding_json(f);
+  older.erase("alone_range_ns");
+  gh::Finding from_older;
+  gh::read_json(older.dump(),
+                [&](const gh::FieldReader& reader) { gh::finding_fields(reader, from_older); });
+  CHECK(from_older.predicted);
+  gh::Json broken = gh::finding_json(f);
+  broken["alone_range_ns"] = {5, 4};
+  CHECK_THROWS_AS(
+      gh::read_json(broken.dump(),
+                    [&](const gh::FieldReader& reader) { gh::finding_fields(reader, read); }),
+      gh::Error);
+}
+
 TEST_CASE("uncertain: the step has its range, too") {
   const gh::Analysis a = ten_steps();
   gh::StepTime step = uncertain({}, {}).step;
   CHECK(gh::step_time_text(a, step) ==
         "A step takes 10.0 ms without the profiler's overhead, 9.00 ms to 14.0 ms as far as that "
         "is known; recorded, it took 15.0 ms.");
-  step.most_ns = 11'000'000;
+  gh::Report r = uncertain(saving("a", 4'000'000, 4'500'000, 0), saving("b", 0, 0, 0));
+  CHECK(contains(gh::verdict_of(a, r).what,
+                 "That costs about 4.00 ms (nothing to 4.50 ms), 40 % of each step of 10.0 ms "
+                 "(9.00 ms to 14.0 ms)."));
+  step.most_ns = r.step.most_ns = 11'000'000;
   CHECK(contains(gh::step_time_text(a, step), "overhead; recorded"));
+  CHECK(contains(gh::verdict_of(a, r).what, "of each 10.0 ms step (40 %)."));
+}
+
+TEST_CASE("uncertain: a step that may be longer than said explains a range beyond it") {
+  const gh::Analysis a = ten_steps();
+  gh::Report r = uncertain(saving("a", 4'000'000, 4'000'000, 0), saving("b", 0, 0, 0));
+  r.plan.emplace();
+  r.plan->now = {10'000'000, 9'000'000, 14'000'000, ""};
+  r.plan->fixes = {{"a", "a", {6'000'000, 5'000'000, 12'000'000, ""}}};
+  CHECK(gh::plan_total_text(a, r) ==
+        "Expect to measure 5.00 ms to 12.0 ms a step; as it is, a step takes 9.00 ms to 14.0 ms.");
+  r.plan->fixes.front().step.most_ns = 14'000'000;
+  CHECK(gh::plan_total_text(a, r) ==
+        "This is uncertain: expect to measure 5.00 ms to 14.0 ms a step, and perhaps no gain at "
+        "all; as it is, a step takes 9.00 ms to 14.0 ms.");
+  // Of a step that is known, what is left may differ by no more than runs of it do.
+  r.step.least_ns = r.plan->now.least_ns = 9'400'000;
+  r.step.most_ns = r.plan->now.most_ns = 10'600'000;
+  r.plan->fixes.front().step.most_ns = 10'100'000;
+  CHECK(gh::plan_total_text(a, r) ==
+        "This is uncertain: expect to measure 5.00 ms to 10.1 ms a step, and perhaps no gain at "
+        "all.");
+  r.plan->fixes.front().step.most_ns = 9'500'000;
+  CHECK(gh::plan_total_text(a, r) == "Expect to measure 5.00 ms to 9.50 ms a step.");
 }
 
 TEST_CASE("uncertain: where it decides what saves most, the step is to be timed first") {
@@ -93,6 +173,16 @@ TEST_CASE("uncertain: where it decides what saves most, the step is to be timed 
   gh::Report measured = uncertain(products, launches);
   measured.step.from = gh::StepTime::From::measured;
   CHECK(!contains(gh::verdict_of(a, measured).first, "Time a step"));
+}
+
+TEST_CASE("uncertain: other work hides a fix only if it does at both ends") {
+  CHECK(contains(gh::prediction_text(saving("a", 0, 0, 0)), "other work hides it"));
+  CHECK(!contains(gh::prediction_text(saving("a", 0, 3'000'000, 0)), "other work hides it"));
+  gh::Finding ceiling = saving("a", 0, 0, 0);
+  ceiling.about = false;
+  ceiling.predicted->least_ns = 4'000'000;
+  ceiling.predicted->most_ns = 10'000'000;
+  CHECK(gh::prediction_text(ceiling) == "4.00 ms to 10.0 ms with this fix alone (a test)");
 }
 
 TEST_CASE("uncertain: a loss that a note may explain is not unknown") {

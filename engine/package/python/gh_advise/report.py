@@ -208,6 +208,7 @@ class LoopFinding:
     message: str
     fix: str  #: what to do, in a few words; "" if the rule does not say
     saves_ns: int  #: of the loop's step, by itself
+    saves_range_ns: Optional[Tuple[int, int]]  #: the least and the most that it may be
     saves_fraction: float
 
 
@@ -280,6 +281,7 @@ class Steps:
 
     count: int  #: summed over GPUs
     ns: Optional[int]  #: the step that all times and shares refer to; None without GPU work
+    range_ns: Optional[Tuple[int, int]]  #: the least and the most, as far as that is known
     ns_is: str  #: measured, replayed (without what the profiler adds) or recorded
     recorded_ns: Optional[int]  #: the mean
     part_difference_ns: Optional[int]  #: how much longer than the mean those are that are replayed
@@ -456,6 +458,7 @@ class Finding:
     predicted_window_ns: Optional[int]  #: the same of the window if there are no steps
     predicted_window_range_ns: Optional[Tuple[int, int]]
     predicted_window_why: Optional[str]
+    alone_range_ns: Optional[Tuple[int, int]]  #: the least and the most that alone_ns may be
     confidence: str  #: high, medium or low
     advice: Tuple[str, ...]  #: what to do, the best choice first
     metrics: Tuple[Metric, ...]
@@ -585,6 +588,7 @@ class Report:
             [
                 {
                     **{name: getattr(f, name, None) for name in FINDING_COLUMNS},
+                    **_ends("alone", f.alone_range_ns),
                     **_ends("predicted_step", f.predicted_step_range_ns),
                     **_ends("predicted_window", f.predicted_window_range_ns),
                 }
@@ -670,6 +674,8 @@ FINDING_COLUMNS = (
     "recoverable_is",
     "recoverable_of",
     "alone_ns",
+    "alone_least_ns",
+    "alone_most_ns",
     "explained_ns",
     "masked",
     "predicted_step_ns",
