@@ -468,6 +468,7 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
 }
 
 std::string amount_text(const Finding& f) {
+  if (is_to_try(f)) return "up to " + duration(f.alone_ns);
   const std::string likely = fmt::format("{} {}", about(f), duration(f.alone_ns));
   if (!f.about || !f.predicted || f.masked) return likely;
   const auto [least, most] = f.predicted->saving_range(f.alone_ns);
@@ -498,6 +499,9 @@ std::string prediction_text(const Finding& f) {
   if (f.masked)
     return fmt::format("{} with this fix and those before it; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
+  if (is_to_try(f))
+    return fmt::format("{} to {} with this fix alone: time both, as gh-advise try does ({})",
+                       duration(p.least_ns), duration(p.most_ns), p.why);
   if (f.alone_ns == 0)
     return fmt::format("still {} with this fix alone: other work hides it", duration(p.step_ns));
   if (f.about)
