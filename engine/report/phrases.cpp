@@ -470,6 +470,7 @@ std::string bound_verdict_text(const Analysis& a, const StepTime& step) {
 std::string amount_text(const Finding& f) { return amount_text(f, f.alone_ns); }
 
 std::string amount_text(const Finding& f, Ns ns) {
+  if (is_to_try(f)) return "up to " + duration(ns);
   const std::string likely = fmt::format("{} {}", about(f), duration(ns));
   if (!f.about || !f.predicted || f.masked) return likely;
   const auto [least, most] = f.predicted->saving_range(ns);
@@ -502,6 +503,9 @@ std::string prediction_text(const Finding& f) {
   if (f.masked)
     return fmt::format("{} with this fix and those before it; expect to measure {} to {} ({})",
                        duration(p.step_ns), duration(p.least_ns), duration(p.most_ns), p.why);
+  if (is_to_try(f))
+    return fmt::format("{} to {} with this fix alone: time both, as gh-advise try does ({})",
+                       duration(p.least_ns), duration(p.most_ns), p.why);
   // A ceiling that the finding cites nothing of says nothing about other work.
   if (f.alone_ns == 0 && !f.about)
     return fmt::format("{} to {} with this fix alone ({})", duration(p.least_ns),

@@ -154,8 +154,8 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
       "id=finding-{0}-title>{0}. {1}: {2} <code class=faint>{3}</code></h3>\n",
       finding + 1, severity_html(f.severity), escaped(page.cut(f.title)), escaped(f.rule));
   if (const std::string savings = savings_text(f, page.report); !savings.empty())
-    out += fmt::format("<p>Saves <strong>{}</strong> of {}</p>", escaped(savings),
-                       whole_text(page.analysis, page.report.step));
+    out += fmt::format("<p>{} <strong>{}</strong> of {}</p>", is_to_try(f) ? "May save" : "Saves",
+                       escaped(savings), whole_text(page.analysis, page.report.step));
   out +=
       prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt_text(f), false);
   if (const std::string text = concerned_layers_text(f); !text.empty())

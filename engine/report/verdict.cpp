@@ -230,6 +230,7 @@ std::string saves_text(const Finding& f, const Report& report) {
   if (f.masked) return "matters once the fixes above are made";
   const std::string savings = savings_text(f, report);
   if (savings.empty()) return "";
+  if (is_to_try(f)) return "may save " + savings + ": try it";
   const bool covered =
       f.predicted && report.plan && !report.plan->fixes.empty() && !is_in_plan(f, report);
   return "saves " + savings + (covered ? "; little after the fixes above" : "");
@@ -242,8 +243,9 @@ std::string savings_text(const Finding& f, const Report& report) {
   for (const PlanLine& line : plan_lines(report))
     if (&report.findings[line.number - 1] == &f)
       in_order = duration(line.before_ns - line.after_ns) == duration(f.alone_ns);
-  return fmt::format("{}{}, {}", amount_text(f), in_order ? "" : " alone",
-                     percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)));
+  return fmt::format("{}{}, {}{}", amount_text(f), in_order ? "" : " alone",
+                     percent(static_cast<double>(f.alone_ns) / static_cast<double>(f.step_ns)),
+                     is_to_try(f) ? ", or nothing" : "");
 }
 
 }  // namespace gh

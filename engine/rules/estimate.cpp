@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <variant>
 
+#include "whatif/changes.hpp"
 #include "whatif/replay.hpp"
 
 namespace gh {
@@ -23,7 +23,7 @@ void claim_at_most(Estimate& e, double share) {
   if (share >= e.alone_fraction) return;
   set_saving(e, std::llround(share * static_cast<double>(e.step_ns)));
   if (!e.replayed) return;
-  e.replayed->step_ns = e.step_ns - e.alone_ns;
+  e.replayed->step_ns = std::max(e.replayed->step_ns, e.step_ns - e.alone_ns);
   e.replayed->most_ns = std::max(e.replayed->most_ns, e.replayed->step_ns);
   for (Ns* saves : {&e.replayed->saves_if_most_ns, &e.replayed->saves_if_least_ns})
     *saves = std::min(*saves, e.alone_ns);
@@ -34,23 +34,17 @@ void claim_at_most(Estimate& e, double share) {
 double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   if (!replay.explains()) return 0;
   // The rule's factors are taken as they are; what a graph can span is not known.
-  Changes changes = f.changes;
-  for (Change& change : changes)
-    std::visit(
-        [](auto& c) {
-          if constexpr (requires { c.factor; }) c.factor.most = c.factor.by;
-        },
-        change);
+  const Changes changes = with_factors(f.changes, [](Factor& factor) { factor.most = factor.by; });
   const Ns now = replay.step_ns({}, Guess::least),
            then = replay.step_ns(changes, Guess::least, Guess::most);
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
-// From the savings, unless the rule or the configuration sets it. What may not exist at all is a
-// note.
-Severity severity_of(const Claim& claim, double fraction, bool doubted) {
+// From the savings, unless the rule or the configuration sets it. What may not exist at all, or may
+// save nothing, is a note.
+Severity severity_of(const Claim& claim, double fraction, bool unsure) {
   if (claim.team_severity) return *claim.team_severity;
-  if (doubted) return Severity::note;
+  if (unsure) return Severity::note;
   if (claim.severity) return *claim.severity;
   return std::min(severity_at(fraction, claim.warning_at), claim.at_most);
 }
@@ -77,6 +71,10 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
     // A ceiling does not justify claiming more time than the finding cites.
     if (!replay->trusted()) claim_at_most(e, claim.cited_share);
     e.about = replay->trusted();
+    if (e.replayed->may_lose) {
+      set_saving(e, e.replayed->saves_if_most_ns);
+      e.about = false;
+    }
   }
   if (!claim.doubt.empty() &&
       !(e.replayed && share_if_overhead_is_most(f, *replay) >= claim.warning_at)) {
@@ -90,7 +88,7 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
       !(e.replayed && exceeds(e.alone_ns, *e.explained_ns, e.step_ns)))
     claim_at_most(e, static_cast<double>(*e.explained_ns) / of_step);
   const bool doubted = !e.doubt.empty();
-  e.severity_alone = severity_of(claim, e.alone_fraction, doubted);
+  e.severity_alone = severity_of(claim, e.alone_fraction, doubted || is_to_try(e));
   // What may save next to nothing fails no merge.
   if (e.replayed && !claim.team_severity &&
       static_cast<double>(e.replayed->saving_range(e.alone_ns).first) <

@@ -10,7 +10,8 @@ namespace gh {
 /// replay, and the rule's own claim counts.
 ///
 /// Savings are limited to what the message explains, unless a replay exceeds that by more than it
-/// may be off; and, where the replay is no forecast, to what the rule cites.
+/// may be off; and, where the replay is no forecast, to what the rule cites. A fix that is to be
+/// tried is a note, with what it saves at most.
 Estimate estimate_of(const Said& finding, const Analysis& analysis, const StepTime& step,
                      const Replay* replay);
 

@@ -34,14 +34,14 @@ Standing standing_beside(const Placed& placed, std::span<const Placed> better,
                          const Replay& replay) {
   const Estimated& f = *placed.finding;
   Standing s = placed.standing;
-  if (!f.replayed || f.alone_ns == 0) return s;
+  if (!f.replayed || f.alone_ns == 0 || is_to_try(f)) return s;
   Touched by_this(replay.analysis().trace);
   by_this.add(f.changes);
   Changes made;
   std::vector<std::string> after;
   for (const Placed& above : better) {
     const Estimated& b = *above.finding;
-    if (!b.replayed || b.alone_ns == 0 || !by_this.any_of(b.changes)) continue;
+    if (!b.replayed || b.alone_ns == 0 || is_to_try(b) || !by_this.any_of(b.changes)) continue;
     made.insert(made.end(), b.changes.begin(), b.changes.end());
     after.push_back(b.fingerprint);
   }
@@ -127,7 +127,7 @@ std::optional<Plan> plan_of(const std::vector<Finding>& findings, const Replay* 
   if (!replay || !replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
   for (const Finding& f : findings)
-    if (f.predicted)
+    if (f.predicted && !is_to_try(f))
       candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns, &*f.predicted});
   return make_plan(*replay, candidates);
 }

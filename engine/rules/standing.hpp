@@ -29,8 +29,8 @@ std::vector<Finding> in_order(std::vector<Estimated> findings, const Replay* rep
 /// A finding with its message: if its fix saves more than what it explains, the message says so.
 Finding reported(Estimated finding, Standing standing);
 
-/// The plan of all fixes that can be replayed, in the order of their findings. Nothing if the steps
-/// cannot be replayed.
+/// The plan of all fixes that can be replayed, except those to try, in the order of their findings.
+/// Nothing if the steps cannot be replayed.
 std::optional<Plan> plan_of(const std::vector<Finding>& findings, const Replay* replay);
 
 }  // namespace gh

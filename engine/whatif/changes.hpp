@@ -112,6 +112,18 @@ bool is_one_of(const Change& change) {
   return (std::holds_alternative<Kinds>(change) || ...);
 }
 
+/// The same changes, with `set` called on each factor.
+template <class Set>
+Changes with_factors(Changes changes, Set set) {
+  for (Change& change : changes)
+    std::visit(
+        [&](auto& c) {
+          if constexpr (requires { c.factor; }) set(c.factor);
+        },
+        change);
+  return changes;
+}
+
 /// What a change names of each sort; none of the sorts that it is not about.
 inline const std::vector<Row>& ops_of(const Change& change) {
   static const std::vector<Row> none;

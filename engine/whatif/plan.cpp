@@ -9,6 +9,7 @@
 
 #include "analysis/step_time.hpp"
 #include "base/text.hpp"
+#include "whatif/changes.hpp"
 
 namespace gh {
 namespace {
@@ -94,6 +95,16 @@ Ns step_after(const Replay& replay, const Candidate& fix, const Changes& made, N
   return made.empty() || !replay.trusted() ? std::max(ns, step_ns - fix.most_ns) : ns;
 }
 
+// Whether the changes save nothing, or lose, where their factors do least, all else being as
+// expected; and do more where those do most, so that nothing else hides it.
+bool factors_may_lose(const Replay& replay, const Changes& changes) {
+  const auto step_at = [&](double Factor::*end) {
+    return replay.step_ns(with_factors(changes, [end](Factor& f) { f.by = f.*end; }));
+  };
+  const Ns if_least_done = step_at(&Factor::most);
+  return if_least_done >= replay.step_ns({}) && step_at(&Factor::least) < if_least_done;
+}
+
 }  // namespace
 
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why) {
@@ -120,6 +131,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   };
   p.saves_if_most_ns = saved(host_least, if_least);
   p.saves_if_least_ns = saved(host_most, if_most);
+  p.may_lose = replay.trusted() && p.saves_if_least_ns == 0 && factors_may_lose(replay, changes);
   if (!p.why.empty() && std::abs(host_most - host_least) > times(now, run_to_run))
     p.why += fmt::format(
         "; what recording added to the host is not known precisely: without it, {} takes {} to {} "

@@ -75,7 +75,14 @@ local variables = {
         data = { share = share },
         rows = products,
         worth_ns = time * (1 - 1 / speedup),
-        change = { { scale = products, factor = factors.in_tf32, times = 1 / speedup, precision = "tf32" } },
+        change = {
+          {
+            scale = products,
+            factor = factors.in_tf32,
+            times = 1 / speedup,
+            precision = "tf32",
+          },
+        },
         metric = {
           name = "products on CUDA cores",
           value = share,

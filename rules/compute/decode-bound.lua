@@ -215,9 +215,12 @@ return {
         recoverable_ns = not quantized
             and (1 - (whole and factors.in_8_bits.least or factors.in_8_bits.by)) * time
           or 0,
-        change = not quantized and not whole and {
-          { scale = reading, factor = factors.in_8_bits, precision = "eight_bits" },
-        } or nil,
+        change = not quantized
+            and not whole
+            and {
+              { scale = reading, factor = factors.in_8_bits, precision = "eight_bits" },
+            }
+          or nil,
         uncertain = "how close products of 8-bit weights come to the memory's rate depends on \z
           their kernels",
         at_most = (quantized or whole) and "note" or "warning",

@@ -221,12 +221,14 @@ return {
         },
         about = true,
         recoverable_ns = time * (1 - 1 / speedup),
-        change = { {
-          scale = slow,
-          factor = factors.aligned,
-          times = 1 / speedup,
-          precision = "same",
-        } },
+        change = {
+          {
+            scale = slow,
+            factor = factors.aligned,
+            times = 1 / speedup,
+            precision = "same",
+          },
+        },
         uncertain = "how much faster aligned products are depends on their shape",
         at_most = share < options.share and "note" or nil,
         metrics = {

@@ -60,12 +60,12 @@ return {
   },
   factors = {
     compiled = {
-      by = 1,
-      least = 0.7,
-      most = 2,
+      by = 1.15,
+      least = 0.58,
+      most = 1.55,
       doc = "Time of a fused run, relative to its longest kernel.",
-      source = "Chosen: fused, each tensor is read and written once, as by the longest kernel; it \z
-        reads more inputs than that, and what a compiler fuses is unknown.",
+      source = "Measured on an H100 with torch.compile under autocast, training and inference, on \z
+        a decoder, ViT-B, ConvNeXt-T and a UNet: 0.58 to 1.52, median 1.18.",
     },
   },
   messages = {
@@ -124,7 +124,12 @@ return {
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local small = trace:ops { class = { "pointwise", "reduction" } }
+    -- What cuDNN converts around a convolution it converts in a compiled model as well.
+    local conversions = trace:ops {
+      class = "pointwise",
+      name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" },
+    }
+    local small = trace:ops { class = { "pointwise", "reduction" } }:minus(conversions)
     local pointwise, reductions =
       small:where { class = "pointwise" }, small:where { class = "reduction" }
     local products = trace:ops { class = "gemm_*" }

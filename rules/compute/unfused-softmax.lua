@@ -48,12 +48,43 @@ return {
   },
   factors = {
     fused_gemm_factor = {
-      by = 0.5,
-      least = 0.25,
-      most = 0.75,
-      doc = "Time of fused attention relative to only the GEMMs that it replaces.",
-      source = "Measured on an H200 in BF16: 0.34 forward, 0.48 backward. The range is chosen: it \z
-        depends on head size, mask and GPU.",
+      by = 0.42,
+      least = 0.23,
+      most = 1.35,
+      doc = "Time of fused attention relative to only the GEMMs that it replaces, in half \z
+        precision.",
+      source = "Measured on an H100 in BF16 against products and softmax, heads of 64 and 128, \z
+        256 to 4,096 tokens, causal or not. cuDNN, which PyTorch 2.11 takes there: 0.23 to 0.69 \z
+        forward, 0.29 to 1.08 with backward, median of both 0.47; flash: up to 1.08 and 1.34. In \z
+        programs: two GPTs on an H100 0.35, GPT-2 on an H200 0.43.",
+    },
+    fused_tf32_factor = {
+      by = 2.6,
+      least = 1.4,
+      most = 5.5,
+      doc = "The same of GEMMs in TF32: fused attention of FP32 data computes more precisely than \z
+        TF32, and has no flash kernel.",
+      source = "Measured likewise, the memory-efficient kernel, also with a mask as a tensor: 1.4 \z
+        to 4.3 forward, 1.5 to 5.5 with backward. Without causal mask all of attention took 0.7 \z
+        to 1.8 of its time as separate kernels.",
+    },
+    fused_fp32_factor = {
+      by = 1.2,
+      least = 0.54,
+      most = 1.6,
+      doc = "The same of FP32 GEMMs on CUDA cores: fused attention of FP32 data runs at 28 to 45 \z
+        TFLOP/s on an H100, hardly faster than they do.",
+      source = "Measured likewise: 0.54 to 1.44 forward (median 1.05), 0.78 to 1.6 with backward \z
+        (1.35).",
+    },
+    fused_upcast_factor = {
+      by = 0.13,
+      least = 0.05,
+      most = 0.27,
+      doc = "The same of FP32 GEMMs in a model in half precision, which the math path of \z
+        attention casts up: the fused kernel runs in half precision.",
+      source = "Measured likewise against the math path in BF16: 0.05 to 0.19 forward, 0.07 to \z
+        0.27 with backward.",
     },
     odd_factor = {
       by = 1,
@@ -93,7 +124,8 @@ return {
       special bias or mask: `torch.nn.attention.flex_attention`. Megatron\'s fused softmax \z
       kernels are better than nothing.',
     wrong = "A fused kernel does not return attention weights (`output_attentions=True`). Very \z
-      short sequences gain little.",
+      short sequences gain little. Fused attention of FP32 data takes longer than GEMMs in TF32: \z
+      without a causal mask nothing may be gained until it runs in half precision.",
   },
   advice = {
     {
@@ -200,7 +232,7 @@ return {
 
     -- What the fused kernel takes replaces these kernels and the GEMMs around them.
     local recoverable = single and time
-      or time + edges:own_ns() * (1 - factors.fused_gemm_factor.by)
+      or time + edges:own_ns() * math.max(0, 1 - factors.fused_gemm_factor.by)
     -- A fused kernel takes queries, keys and values as the projections left them, and scales them
     -- itself.
     local layout = trace
@@ -210,15 +242,25 @@ return {
     local change = { { remove = single and inner or inner:plus(layout) } }
     if not single then
       local cores = edges:where { class = "gemm_cuda_core" }
-      local half_speedup = trace:fact "device.half_speedup" or 1
-      change[2] = {
-        scale = edges:minus(cores),
-        factor = factors.fused_gemm_factor,
-        precision = "same",
-        work = constants.masked,
-      }
-      change[3] =
-        { scale = cores, factor = factors.fused_gemm_factor, times = 1 / half_speedup }
+      local tf32 = edges:where { class = "gemm_tf32" }
+      local rest = gemm:minus(edges)
+      local upcast = rest:where { class = { "gemm_half", "gemm_fp8" } }:own_ns()
+        > rest:own_ns() / 2
+      -- The fused kernel computes the same, but for what a mask hides.
+      local function fused(of, factor, precision)
+        return { scale = of, factor = factor, precision = precision, work = constants.masked }
+      end
+      change[2] = fused(edges:minus(cores):minus(tf32), factors.fused_gemm_factor, "same")
+      change[3] = fused(
+        cores,
+        upcast and factors.fused_upcast_factor or factors.fused_fp32_factor,
+        upcast and "half" or "same"
+      )
+      change[4] = fused(
+        tf32,
+        upcast and factors.fused_upcast_factor or factors.fused_tf32_factor,
+        upcast and "half" or "same"
+      )
       -- A fused kernel does not mind an odd length, which makes separate products fall back to
       -- slow kernels.
       local unaligned = edges
@@ -233,10 +275,11 @@ return {
           },
         }
         :minus(cores)
+        :minus(tf32)
       local hopper = (trace:fact "device.compute_capability" or 0) >= constants.hopper
       local even = factors.fused_gemm_factor.by
         / math.max(1, hopper and options.hopper_odd_slowdown or options.odd_slowdown)
-      change[4] = {
+      change[5] = {
         scale = unaligned,
         factor = factors.odd_factor,
         times = even,
@@ -265,8 +308,8 @@ return {
         about = true,
         recoverable_ns = recoverable,
         change = change,
-        uncertain = "how long the fused kernel takes depends on head size, mask and GPU: a \z
-          quarter to three quarters of the GEMMs that it replaces",
+        uncertain = "how long the fused kernel takes depends on head size, mask and precision: \z
+          about half of the GEMMs that it replaces in half precision, longer than they do in FP32",
         at_most = (single or share < options.share) and "note" or nil,
         confidence = single and "medium" or "high",
         follows_from = fell_back and "attention-backend" or nil,

@@ -116,6 +116,18 @@ TEST_CASE("uncertain: what is stored keeps the range of a saving") {
       gh::Error);
 }
 
+TEST_CASE("uncertain: a fix that may lose is to be tried") {
+  gh::Finding f = saving("a", 4'000'000, 4'000'000, 0);
+  f.about = false;
+  f.predicted->least_ns = 5'600'000;
+  f.predicted->most_ns = 12'000'000;
+  f.predicted->may_lose = f.replayed->may_lose = true;
+  const gh::Report r = uncertain(f, f);
+  CHECK(gh::saves_text(f, r) == "may save up to 4.00 ms, 40 %, or nothing: try it");
+  CHECK(gh::prediction_text(f) ==
+        "5.60 ms to 12.0 ms with this fix alone: time both, as gh-advise try does (a test)");
+}
+
 TEST_CASE("uncertain: the step has its range, too") {
   const gh::Analysis a = ten_steps();
   gh::StepTime step = uncertain({}, {}).step;

@@ -103,6 +103,32 @@ TEST_CASE("standing: a root keeps its own savings even if a consequence claims m
   CHECK(e["sign"].recoverable_ns == e["sign"].alone_ns - e["root"].recoverable_ns);
 }
 
+TEST_CASE(
+    "estimate: a fix that may lose is one to try: a note with what it saves at most, no plan") {
+  const Rule gamble =
+      rule_with("gamble", "{ scale = products, by = 0.8, least = 0.5, most = 1.2 }");
+  const Evaluated e({gamble, halved});
+  const Finding& f = e["gamble"];
+  CHECK(is_to_try(f));
+  CHECK_FALSE(f.about);
+  CHECK(f.severity == Severity::note);
+  CHECK(f.alone_ns == doctest::Approx(250e3).epsilon(0.02));
+  CHECK(f.predicted->most_ns > f.step_ns);
+  REQUIRE(e.report.plan->fixes.size() == 1);
+  CHECK(e.report.plan->fixes.front().rule == "halved");
+  // Nobody's saving is counted as made by it, nor its own as made by others.
+  CHECK(e["halved"].after.empty());
+  CHECK(f.after.empty());
+  // By 0.8 it is expected to lose nothing, and so it is a forecast where it gains at both ends, ...
+  const Evaluated gains(
+      {rule_with("gains", "{ scale = products, by = 0.8, least = 0.5, most = 0.9 }")});
+  CHECK_FALSE(is_to_try(gains["gains"]));
+  CHECK(gains["gains"].severity == Severity::warning);
+  CHECK(gains.report.plan->fixes.size() == 1);
+  // ... and what does nothing at either end is no try.
+  CHECK_FALSE(is_to_try(Evaluated({rule_with("idle", "{ scale = products, by = 1 }")})["idle"]));
+}
+
 TEST_CASE("estimate: a finding has the same one each time, and stays what the rule said") {
   const Evaluated e({halved, other, gone});
   for (const Finding& found : e.report.findings) {
