@@ -79,6 +79,7 @@ Classes::Classes(BuiltIn) {
     calls_.push_back({static_cast<CallClass>(name - call_class_names.begin()),
                       Patterns(strings(entry["match"])), Patterns(strings(entry["except"]))});
   });
+  waits_ = Patterns(strings(calls["call"]["waits"]));
   read_each(calls["os_call"], os_call_keys, os_calls_);
   add_call_results(calls);
 

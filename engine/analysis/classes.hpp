@@ -123,6 +123,9 @@ class Classes {
   }
   KernelClass kernel_class(std::string_view demangled_name) const;
   CallClass call_class(std::string_view name) const;
+  /// Whether a call that is no synchronization returns only when the GPU has done what was
+  /// launched.
+  bool waits_implicitly(std::string_view call) const { return waits_.match(call); }
   /// Whether a kernel belongs to a library or framework rather than to the program.
   bool is_library_kernel(std::string_view demangled_name) const {
     return libraries_.match(demangled_name);
@@ -217,6 +220,7 @@ class Classes {
     Patterns match, except;
   };
   std::vector<CallPattern> calls_;
+  Patterns waits_;
   std::array<Patterns, static_cast<std::size_t>(OsCallDoes::count)> os_calls_;
   std::unordered_map<std::uint16_t, CallResult> results_;
   struct ExpectedResult {

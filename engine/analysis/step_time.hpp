@@ -33,8 +33,16 @@ struct StepTime {
   /// ever measured, or as little, and runs differ (run_to_run). Both are `ns` where the step was
   /// measured, or nothing can be replayed.
   Ns least_ns = 0, most_ns = 0;
-  /// Whether `ns` says little of the step without the profiler: its range is wider than a quarter.
-  bool is_uncertain() const { return 4 * (most_ns - least_ns) > ns; }
+  /// Whether `ns` says little of the step without the profiler: its range is wider than a quarter,
+  /// beside how much runs differ.
+  bool is_uncertain() const {
+    return static_cast<double>(most_ns - least_ns) >
+           (0.25 + 2 * run_to_run) * static_cast<double>(ns);
+  }
+  /// The most that timing the step again, as it is, should give: no fix makes it longer.
+  Ns most_as_is_ns() const {
+    return std::max(most_ns, static_cast<Ns>((1 + run_to_run) * static_cast<double>(ns)));
+  }
   /// Weight of a nanosecond in which recorded kernels run: the mean of those of the causes that
   /// compute.
   double work = 1;

@@ -72,13 +72,18 @@ std::vector<const Finding*> fixed_findings(const VerifyCommand& o, const Report&
 }
 
 // The step with these fixes made, with the range that the report before says: its finding of one
-// fix, its plan of several, one after the other.
+// fix, its plan of several, one after the other; all at once where a plan leaves small ones out.
 Prediction predicted_with(const std::vector<const Finding*>& fixed, const Report& before) {
   if (fixed.size() == 1) return *fixed.front()->predicted;
   std::vector<Finding> findings;
-  for (const Finding* f : fixed) findings.push_back(*f);
+  Changes all;
+  for (const Finding* f : fixed) {
+    findings.push_back(*f);
+    all.insert(all.end(), f->changes.begin(), f->changes.end());
+  }
   const std::optional<Plan> plan = plan_of(findings, before.replay.get());
-  return plan->fixes.empty() ? plan->now : plan->fixes.back().step;
+  return plan && plan->fixes.size() == fixed.size() ? plan->fixes.back().step
+                                                    : predicted(*before.replay, all, "");
 }
 
 LedgerEntry entry_of(const Side& before, const Side& after) {

@@ -169,7 +169,7 @@ struct Case {
   bool is_much(double ns) const {
     return now && ns >= clearly * now->warns_from * std::max(step.before, step.after);
   }
-  // What may save next to nothing does not, however much it is expected to save.
+  // What may save next to nothing does not count, however much it is expected to save.
   bool is_clear(double ns) const { return ns == 0 || is_much(std::min(ns, c.least_ns)); }
   // Whether the step got longer, or may have, by more than accepted findings add.
   bool step_fails() const { return trend.longer && !trend.explained; }

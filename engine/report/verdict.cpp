@@ -212,9 +212,8 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
                                               duration(p.now.least_ns), duration(p.now.most_ns))
                                 : "";
   // Runs of the same step differ by so much.
-  const double most_as_is = std::max(static_cast<double>(p.now.most_ns),
-                                     (1 + run_to_run) * static_cast<double>(p.now.step_ns));
-  if (static_cast<double>(last.most_ns) >= (1 - run_to_run) * most_as_is)
+  if (static_cast<double>(last.most_ns) >=
+      (1 - run_to_run) * static_cast<double>(report.step.most_as_is_ns()))
     return fmt::format("{} is uncertain: e{}, and perhaps no gain at all{}.",
                        text.empty() ? "This" : text + "; this", expected, as_is);
   return fmt::format("{}{}{}{}.", text, text.empty() ? "E" : "; e", expected, as_is);

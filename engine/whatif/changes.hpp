@@ -40,12 +40,14 @@ struct Remove {
   std::vector<Row> ops;
 };
 /// Operations take `factor` of their time. Products that compute the same in this precision (none:
-/// in their own), or this share of it, take no less than that needs, where it is known.
+/// in their own) take no less than that needs, where it is known.
 struct Scale {
   std::vector<Row> ops;
   Factor factor;
   std::optional<Precision> precision;  ///< nothing: they compute something else
-  double work = 1;
+  /// They become fused attention, which leaves out what a causal mask hides and never writes
+  /// scores.
+  bool fused = false;
 };
 /// Operations become `cut_ns` shorter each.
 struct Shorten {

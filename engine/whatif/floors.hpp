@@ -15,8 +15,8 @@ struct ReplayGraph;
 /// Lower bounds of a step, however well host and GPU work in parallel.
 struct Bounds {
   Ns products_ns = 0;  ///< matrix products and fused attention
-  /// All kernels, with as much overlap between streams as recorded; collectives of the busiest
-  /// stream.
+  /// All kernels and copies within the device, with as much overlap between streams as recorded;
+  /// collectives of the busiest stream.
   Ns compute_ns = 0;
   Ns link_ns = 0;  ///< copies over a link, the busier direction
   Ns host_ns = 0;  ///< the host's own time, if the GPU took none

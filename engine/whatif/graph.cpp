@@ -28,14 +28,24 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
     beside_[d] = {steps.measured[d].start - ends[d].start, steps.measured[d].end - ends[d].end};
 }
 
-Ns ReplayGraph::needed_ns(Row op, Precision precision, Guess guess) const {
-  if (!analysis.classes.is_product(analysis.class_of(op))) return 0;
+Ns ReplayGraph::link_ns(Row op) const {
+  const double rate = rates(op, Guess::best).host_link_bytes_per_s();
+  return rate > 0 ? std::llround(1e9 * static_cast<double>(analysis.trace.ops.bytes[op]) / rate)
+                  : 0;
+}
+
+Ns ReplayGraph::needed_ns(Row op, const change::Scale& scale, Guess guess) const {
+  if (!scale.precision || !analysis.classes.is_product(analysis.class_of(op))) return 0;
   const std::vector<KnownWork>& known = analysis.known_work();
   const auto work = std::lower_bound(known.begin(), known.end(), op,
                                      [](const KnownWork& w, Row row) { return w.op < row; });
   if (work == known.end() || work->op != op || work->ns <= 0) return 0;
-  const double least_ns =
-      rates(op, guess).least_ns(*work, precision == Precision::none ? work->precision : precision);
+  const Precision precision =
+      *scale.precision == Precision::none ? work->precision : *scale.precision;
+  const Rates& of = rates(op, guess);
+  const double compute_ns = of.compute_ns(*work, precision),
+               least_ns = scale.fused ? least_of_masked * compute_ns
+                                      : std::max(compute_ns, of.memory_ns(*work, precision));
   // The rest of the product is in other kernels.
   return std::llround(least_ns * static_cast<double>(recorded.length[op_node(op)]) / work->ns);
 }

@@ -115,9 +115,11 @@ struct ReplayGraph {
   const Rates& rates(Row op, Guess guess) const {
     return (guess == Guess::least ? peak_ : attained_)[analysis.trace.device_of(op)];
   }
-  /// What the floating-point operations and bytes of a product take in this precision (none: its
-  /// own). 0 where they are unknown.
-  Ns needed_ns(Row op, Precision precision, Guess guess) const;
+  /// What a copy between host and device takes at the rate that its link attains; 0 if unknown.
+  Ns link_ns(Row op) const;
+  /// What an operation needs at least if it is scaled in this way: a product for its floating-point
+  /// operations and bytes. 0 where that is unknown.
+  Ns needed_ns(Row op, const change::Scale& scale, Guess guess) const;
 
   /// Removes an operation from its collective: it and the other members no longer wait for each
   /// other.

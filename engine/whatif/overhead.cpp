@@ -75,8 +75,10 @@ void speed_up_copies(const ReplayGraph& g, double launches_worth, Edges& edges) 
                by = 1 - (1 - least) * (launches_worth - of.usual) / (of.most - of.usual);
   const Ops& ops = g.analysis.trace.ops;
   for (Row op = g.steps.ops.first; op < g.steps.ops.end(); ++op)
-    if (ops.copy[op] == CopyKind::d2h && ops.target[op] == MemoryKind::pageable)
-      edges.length[g.op_node(op)] = scaled(edges.length[g.op_node(op)], by);
+    if (ops.copy[op] == CopyKind::d2h && ops.target[op] == MemoryKind::pageable) {
+      Ns& length = edges.length[g.op_node(op)];
+      length = std::max(scaled(length, by), std::min(length, g.link_ns(op)));
+    }
 }
 
 Edges without_overhead(const ReplayGraph& g, double launches_worth) {

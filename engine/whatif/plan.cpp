@@ -22,11 +22,6 @@ Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by
 
 constexpr const char* usual_why = "run-to-run variation and the profiler's overhead on the host";
 
-// The most that measuring the step again, as it is, should give: a fix makes it no longer.
-Ns most_as_is(const StepTime& step) {
-  return std::max(step.most_ns, times(step.ns, 1 + run_to_run));
-}
-
 // What a step processes.
 struct Items {
   double count = 0;
@@ -122,7 +117,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   // A change cannot make the step longer; if the replay says so, it lost a lead that the host had.
   p.step_ns = std::min(p.step_ns, now);
   p.least_ns = std::min(p.least_ns, p.step_ns);
-  p.most_ns = std::min(p.most_ns, most_as_is(as_is));
+  p.most_ns = std::min(p.most_ns, as_is.most_as_is_ns());
   // As much of the step as of the step at that end, which is longer or shorter.
   const auto saved = [now](Ns before, Ns after) {
     return before <= 0 ? 0

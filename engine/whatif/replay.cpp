@@ -82,7 +82,7 @@ struct ReplayedRun {
   // By Guess and node: the weight of the edge that a profiler lengthens (slowed_edge). Storing all
   // edges would take five times the memory.
   std::array<std::vector<Ns>, guesses> unprofiled;
-  LaunchesWorth worth;
+  LaunchesWorth worth{};
   std::array<Ns, guesses> now{};  // by Guess: the step with no change
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // this run's step without a profiler; 0 if nobody measured it
@@ -125,7 +125,7 @@ struct ReplayedRun {
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
     return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess,
                                  of_changes, now[index_of(guess)], busier),
-                       changes, guess);
+                       changes, guess, busier);
   }
 
   // What each node waits for after these changes.
@@ -228,13 +228,14 @@ struct ReplayedRun {
   // Scales a replayed step in proportion to the known step of today. Of time that nothing explains,
   // all or none may be part of what the changes leave; but no profiler makes kernels or copies
   // longer.
-  Ns as_measured(Ns replayed, const Changes& changes, Guess guess) const {
+  Ns as_measured(Ns replayed, const Changes& changes, Guess guess, double busier) const {
     if (target_ns == 0) return replayed;
     const Ns even = std::min(target_ns, scaled(replayed, ratio(target_ns, now[index_of(guess)])));
     if (unexplained_ns == 0) return even;
     const Ns with = replayed, without = replayed - unexplained_ns;
     const Bounds device = floors->of_device(changed(changes), guess);
-    const Ns floor = std::min({with, target_ns, std::max(device.compute_ns, device.link_ns)});
+    const Ns floor =
+        std::min({with, target_ns, std::max(scaled(device.compute_ns, busier), device.link_ns)});
     switch (guess) {
       case Guess::least: return std::max(std::min(with, without), floor);
       case Guess::most: return std::min(std::max(with, without), target_ns);
@@ -447,12 +448,12 @@ Ns Replay::measured_ns() const {
 Ns Replay::unexplained_ns() const { return state_->unexplained_ns(); }
 
 bool Replay::explains() const {
-  return reason().empty() && uniform_error() <= trusted_error && unresolved() <= trusted_error;
+  return reason().empty() && uniform_error() <= trusted_error && unresolved() <= trusted_error &&
+         distrust_of_measured().empty();
 }
 
 bool Replay::trusted() const {
-  return explains() && !collectives() && unrepresentative() <= trusted_error &&
-         distrust_of_measured().empty();
+  return explains() && !collectives() && unrepresentative() <= trusted_error;
 }
 
 std::string Replay::distrust() const {

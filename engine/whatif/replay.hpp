@@ -58,11 +58,12 @@ class Replay {
   /// to add to launches; below 0 if the measured step is longer. 0 if they agree or nobody
   /// measured.
   Ns unexplained_ns() const;
-  /// Whether the model explains the replayed steps: it is at most 2 % off, and as little of the
-  /// time is spent in waits for unknown operations.
+  /// Whether the model explains the replayed steps: it is at most 2 % off, as little of the time is
+  /// spent in waits for unknown operations, and a measured step fits the recorded program.
   bool explains() const;
-  /// Whether a replay counts as a forecast: the errors above are at most 2 % each, and a measured
-  /// step fits the recorded program. Otherwise it is an upper limit of what a fix saves.
+  /// Whether a replay counts as a forecast: it explains the steps, which are at most 2 % from the
+  /// mean of all, and all members of their collectives are known. Otherwise it is an upper limit of
+  /// what a fix saves.
   bool trusted() const;
   std::string distrust() const;  ///< why not, in words
   /// Why the measured step and the recorded ones cannot come from the same program; "" if they can.

@@ -81,8 +81,8 @@ class TraceMaker {
       const Node end = g_.end_node(c);
       const std::uint16_t thread = t_.calls.thread[c];
       if (outermost[c - g_.steps.calls.first])
-        gone[thread] = !e_.has(end, edge::wait) && e_.weight[end][edge::begin] == 0 &&
-                       t_.calls.end[c] > t_.calls.start[c];
+        gone[thread] = !e_.has(end, edge::wait) && !e_.has(end, edge::wait_beside) &&
+                       e_.weight[end][edge::begin] == 0 && t_.calls.end[c] > t_.calls.start[c];
       calls_gone_[c - g_.steps.calls.first] = gone[thread];
     }
     find_graphs();

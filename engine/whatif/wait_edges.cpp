@@ -1,7 +1,6 @@
 // Waits: calls that do not return before the GPU has done something.
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <string>
 
 #include "whatif/graph.hpp"
@@ -41,19 +40,12 @@ class Waits {
     for (Row s = 0; s < t_.syncs.size(); ++s)
       if (const Row c = t_.syncs.call[s]; c != no_row && calls.holds(c))
         stream_of_sync_[c - calls.first] = t_.syncs.stream[s];
-    for (const auto& of_thread : g.thread_calls)
-      for (const Row c : of_thread)
-        if (g.call_class(c) == CallClass::allocation && leaves_work(c))
-          returns_early_.insert(t_.calls.name[c]);
   }
 
-  // Whether a call waits for whatever the GPU still does then: a synchronization, and an allocation
-  // (CUDA's guide: implicit synchronization), unless one of that name was recorded to return before
-  // work that had been launched.
+  // Whether a call waits for whatever the GPU still does then.
   bool always_waits(Row call) const {
-    const CallClass kind = g_.call_class(call);
-    return kind == CallClass::sync || (kind == CallClass::allocation && !is_queued(call) &&
-                                       !returns_early_.contains(t_.calls.name[call]));
+    return g_.call_class(call) == CallClass::sync ||
+           g_.analysis.classes.waits_implicitly(t_.names[t_.calls.name[call]]);
   }
 
   Row waited_for(Row call) const {
@@ -70,8 +62,8 @@ class Waits {
 
  private:
   // Of the operations that a synchronization waits for (on its stream, or on all streams of the
-  // process), the one that ended last. An allocation may wait for everything launched before; it
-  // did not if a stream still had work when it returned.
+  // process), the one that ended last. An allocation may wait for everything launched before on its
+  // device; it did not if a stream of that still had work when it returned.
   Row synced_with(Row call, bool allocation) const {
     const std::uint16_t process = t_.threads[t_.calls.thread[call]].process;
     const std::string& name = t_.names[t_.calls.name[call]];
@@ -79,36 +71,32 @@ class Waits {
     const bool of_stream = name.find("Stream") != name.npos && synced < t_.streams.size();
     // What was launched after an event was recorded may still run when the wait for the event ends.
     const bool all = name.find("Event") == name.npos;
+    const std::vector<std::uint16_t> busy =
+        allocation && !of_stream ? left_busy(call) : std::vector<std::uint16_t>();
     Row latest = no_row;
     for (const std::uint32_t s : streams_[process]) {
       // By process and id: in some reports the device of a wait is numbered within the process, in
       // others within the host.
       if (of_stream && t_.streams[s].id != t_.streams[synced].id) continue;
+      if (std::find(busy.begin(), busy.end(), t_.streams[s].device) != busy.end()) continue;
       const Row done = last_done(s, call, all);
       // Work of another crew that ended well before the call did not delay it.
       if (done != no_row && of_another_crew(done, call) &&
           t_.calls.end[call] - t_.ops.end[done] > own_call_ns + clock_skew_ns)
         continue;
-      if (allocation && !of_stream && done == no_row &&
-          launched(by_stream_[s].front()) < t_.calls.start[call])
-        return no_row;
       latest = later(latest, done);
     }
     return latest;
   }
 
-  // An asynchronous allocation is an operation of its stream.
-  bool is_queued(Row call) const {
-    return t_.names[t_.calls.name[call]].find("Async") != std::string::npos;
-  }
-
-  // Whether a stream still had work when an allocation returned, launched before it.
-  bool leaves_work(Row call) const {
-    const auto& streams = streams_[t_.threads[t_.calls.thread[call]].process];
-    return std::any_of(streams.begin(), streams.end(), [&](std::uint32_t s) {
-      return last_done(s, call, true) == no_row &&
-             launched(by_stream_[s].front()) < t_.calls.start[call];
-    });
+  // Devices of the process that still had work when an allocation returned, launched before it.
+  std::vector<std::uint16_t> left_busy(Row call) const {
+    std::vector<std::uint16_t> busy;
+    for (const std::uint32_t s : streams_[t_.threads[t_.calls.thread[call]].process])
+      if (launched(by_stream_[s].front()) < t_.calls.start[call] &&
+          last_done(s, call, true) == no_row)
+        busy.push_back(t_.streams[s].device);
+    return busy;
   }
 
   bool of_another_crew(Row op, Row call) const {
@@ -134,8 +122,8 @@ class Waits {
   }
 
   // Whether the driver copies through its own pinned buffer, so that the call returns only when the
-  // stream has come to the copy. Up to 64 KiB that go to the GPU it takes along (CUDA's API:
-  // synchronization behavior).
+  // stream has come to the copy. Up to 64 KiB that go to the GPU it takes along (CUDA programming
+  // guide: what runs asynchronously to the host).
   bool is_staged(Row op) const {
     constexpr std::int64_t taken_along_bytes = 64 << 10;
     return is_pageable(op) &&
@@ -205,7 +193,6 @@ class Waits {
   std::vector<std::vector<std::uint32_t>> streams_;  // by process: those with operations
   std::vector<Row> launched_by_;  // by call of the block: the last operation it launched
   bool launches_wait_ = false;
-  std::set<NameId> returns_early_;             // names of allocations
   std::vector<std::uint32_t> stream_of_sync_;  // by call of the block
 };
 
@@ -230,7 +217,9 @@ void ReplayGraph::find_wait_edges() {
       }
       const Node e = end_node(c);
       if (t.ops.end[op] <= start) {  // it did not have to wait, but may have to after a change
-        if (waits.always_waits(c)) recorded.set(e, edge::wait, op_node(op), 0);
+        // One that frees memory waits first.
+        if (waits.always_waits(c))
+          recorded.set(e, edge::wait, op_node(op), kind == CallClass::sync ? 0 : took);
         continue;
       }
       const Ns wake = end - t.ops.end[op];

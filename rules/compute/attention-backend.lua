@@ -1,7 +1,6 @@
 local constants = {
   ampere = 8,
   hopper = 9, -- compute capability
-  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -211,7 +210,7 @@ return {
           scale = edges,
           factor = factors.fused_gemm_factor,
           precision = "same",
-          work = constants.masked,
+          fused = true,
         },
       },
       uncertain = "how long the fused kernel takes depends on head size, mask and GPU",

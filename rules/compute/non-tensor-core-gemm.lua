@@ -1,6 +1,5 @@
 local constants = {
   ampere = 8, -- compute capability from which tensor cores have TF32 and BF16
-  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -263,7 +262,7 @@ return {
         scale = attention,
         factor = mostly_half and factors.fused_upcast or factors.fused_attention,
         precision = mostly_half and "half" or "same",
-        work = constants.masked,
+        fused = true,
       }
     -- cast like the rest of the model, they need no casts around them
     elseif speedup and mostly_half and half_speedup and complex:own_ns() == 0 then

@@ -1,7 +1,6 @@
 local constants = {
   ampere = 8,
   hopper = 9, -- compute capability
-  masked = 0.5, -- of attention, what a fused kernel computes at least: a causal mask skips half
 }
 
 return {
@@ -248,7 +247,7 @@ return {
         > rest:own_ns() / 2
       -- The fused kernel computes the same, but for what a mask hides.
       local function fused(of, factor, precision)
-        return { scale = of, factor = factor, precision = precision, work = constants.masked }
+        return { scale = of, factor = factor, precision = precision, fused = true }
       end
       change[2] = fused(edges:minus(cores):minus(tf32), factors.fused_gemm_factor, "same")
       change[3] = fused(
@@ -284,7 +283,7 @@ return {
         factor = factors.odd_factor,
         times = even,
         precision = "same",
-        work = constants.masked,
+        fused = true,
       }
     end
     -- The math path of scaled_dot_product_attention belongs to attention-backend.

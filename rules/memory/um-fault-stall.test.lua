@@ -170,7 +170,7 @@ return {
     expect = {
       {
         severity = "error",
-        message = "*of each 217.2 ms step (92 %): * page faults of the GPU a step take 174.7 ms *",
+        message = "*of each 217.4 ms step (92 %): * page faults of the GPU a step take 174.7 ms *",
         worth = { 0.94, 0.96 },
       },
     },

@@ -39,11 +39,6 @@ int element_bytes(Precision precision) {
   return precision == Precision::eight_bits ? 1 : 4;
 }
 
-// Of a causal mask, which may skip half, the least.
-double operations(const KnownWork& product) {
-  return product.flops * (product.may_be_masked ? 0.5 : 1);
-}
-
 // Bytes of operands and result, each once; 0 for attention and convolutions, which are limited by
 // operations in every case that matters.
 double product_bytes(std::string_view name, int element_bytes, double flops) {
@@ -100,14 +95,13 @@ std::vector<KnownWork> known_work_of(const Analysis& a) {
                      .flops = flops.of(t.ranges.name[range]).value_or(0),
                      .precision = traits_of(of.tier).precision,
                      .may_be_masked = name.find("_scaled_dot_product_") != name.npos};
-      work.bytes = product_bytes(name, element_bytes(work.precision), work.flops);
-      // Data in the cache needs no memory traffic, and a kernel that is faster than possible was
-      // misread: take no more than it took.
-      if (const double least_ns = rates.least_ns(work, work.precision); least_ns > 0) {
-        work.least_ns = std::min(of.ns, least_ns);
-        work.by_memory = memory > 0 && work.bytes / memory * 1e9 == least_ns;
-      } else {
-        work.bytes = 0;
+      if (const double compute_ns = rates.compute_ns(work, work.precision); compute_ns > 0) {
+        work.bytes = product_bytes(name, element_bytes(work.precision), work.flops);
+        const double memory_ns = rates.memory_ns(work, work.precision);
+        // Data in the cache needs no memory traffic, and a kernel that is faster than possible was
+        // misread: take no more than it took.
+        work.least_ns = std::min(of.ns, std::max(compute_ns, memory_ns));
+        work.by_memory = memory_ns > compute_ns;
       }
       known.push_back(work);
     }
@@ -125,11 +119,15 @@ const std::vector<KnownWork>& Analysis::known_work() const {
 Rates::Rates(const GpuPeaks& peaks, const Attainable& part)
     : peaks_(peaks), part_(part), memory_(peaks.memory_bytes_per_s * part.memory) {}
 
-double Rates::least_ns(const KnownWork& product, Precision precision) const {
-  const double rate = rate_of(precision, peaks_, part_);
-  if (rate <= 0) return 0;
+double Rates::compute_ns(const KnownWork& product, Precision precision) const {
+  const double rate = rate_of(precision, peaks_, part_),
+               left = product.may_be_masked ? least_of_masked : 1;
+  return rate > 0 ? 1e9 * left * product.flops / rate : 0;
+}
+
+double Rates::memory_ns(const KnownWork& product, Precision precision) const {
   const double bytes = product.bytes * element_bytes(precision) / element_bytes(product.precision);
-  return 1e9 * std::max(operations(product) / rate, memory_ > 0 ? bytes / memory_ : 0);
+  return memory_ > 0 ? 1e9 * bytes / memory_ : 0;
 }
 
 Roofline roofline_of(const Analysis& a) {

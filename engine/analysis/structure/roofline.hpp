@@ -39,14 +39,21 @@ struct KnownWork {
 /// All of it within the steps, by operation. Analysis::known_work() keeps it.
 std::vector<KnownWork> known_work_of(const Analysis& analysis);
 
+/// What a causal mask leaves of attention's operations: about half.
+inline constexpr double least_of_masked = 0.5;
+
 /// How fast a device computes and reads.
 class Rates {
  public:
   /// The attainable part of its peaks; Attainable{} is all of them.
   Rates(const GpuPeaks& peaks, const Attainable& part);
   double memory_bytes_per_s() const { return memory_; }  ///< 0 if unknown
-  /// Nanoseconds that a product needs in this precision; 0 if its rate is unknown.
-  double least_ns(const KnownWork& product, Precision precision) const;
+  /// One way, as attained; 0 if unknown.
+  double host_link_bytes_per_s() const { return peaks_.host_link_bytes_per_s; }
+  /// Nanoseconds that a product needs for its operations, and for its bytes, in this precision; 0
+  /// if the rate is unknown. Attention's operations are those that a causal mask leaves.
+  double compute_ns(const KnownWork& product, Precision precision) const;
+  double memory_ns(const KnownWork& product, Precision precision) const;
 
  private:
   GpuPeaks peaks_;

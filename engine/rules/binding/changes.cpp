@@ -76,8 +76,10 @@ class ChangeReader {
     return found->second;
   }
 
-  // The share of the floating-point operations that remains.
-  double work() { return number("work", 1, 1); }
+  bool flag(const char* key) {
+    keys_.emplace_back(key);
+    return table_.truth(key);
+  }
 
   Ns gap_ns() { return static_cast<Ns>(number("gap_ns", 0, longest_gap_ns)); }
 
@@ -177,7 +179,7 @@ Change read(ChangeReader& from) {
   if constexpr (requires { c.factor; }) c.factor = from.factor(c.factor.by);
   if constexpr (requires { c.gap_ns; }) c.gap_ns = from.gap_ns();
   if constexpr (requires { c.precision; }) c.precision = from.precision();
-  if constexpr (requires { c.work; }) c.work = from.work();
+  if constexpr (requires { c.fused; }) c.fused = from.flag("fused");
   if constexpr (requires { c.cut_ns; }) c.cut_ns = from.cut_ns(c.ops);
   return c;
 }
