@@ -40,8 +40,8 @@ double share_if_overhead_is_most(const Said& f, const Replay& replay) {
   return now > 0 ? static_cast<double>(now - then) / static_cast<double>(now) : 0;
 }
 
-// From the savings, unless the rule or the configuration sets it. What may not exist at all, or may
-// save nothing, is a note.
+// From the savings, unless the rule or the configuration sets it. What may not exist at all, or
+// whose fix may lose, is a note.
 Severity severity_of(const Claim& claim, double fraction, bool unsure) {
   if (claim.team_severity) return *claim.team_severity;
   if (unsure) return Severity::note;

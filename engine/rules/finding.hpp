@@ -117,8 +117,8 @@ struct Estimate {
 };
 struct Estimated : Said, Estimate {};
 
-/// Whether the fix may save nothing, or lose, by what it was measured to do: advice to try it, and
-/// no forecast. `alone_ns` is then what it saves at most.
+/// Whether the fix may lose, by what it was measured to do: advice to try it, and no forecast.
+/// `alone_ns` is then what it saves at most.
 inline bool is_to_try(const Estimate& e) { return e.replayed && e.replayed->may_lose; }
 
 /// Where a finding stands among the others.

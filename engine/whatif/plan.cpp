@@ -90,14 +90,14 @@ Ns step_after(const Replay& replay, const Candidate& fix, const Changes& made, N
   return made.empty() || !replay.trusted() ? std::max(ns, step_ns - fix.most_ns) : ns;
 }
 
-// Whether the changes save nothing, or lose, where their factors do least, all else being as
-// expected; and do more where those do most, so that nothing else hides it.
+// Whether the changes lose where their factors do least, all else being as expected; and less where
+// those do most, so that it is the factors that decide.
 bool factors_may_lose(const Replay& replay, const Changes& changes) {
   const auto step_at = [&](double Factor::*end) {
     return replay.step_ns(with_factors(changes, [end](Factor& f) { f.by = f.*end; }));
   };
   const Ns if_least_done = step_at(&Factor::most);
-  return if_least_done >= replay.step_ns({}) && step_at(&Factor::least) < if_least_done;
+  return if_least_done > replay.step_ns({}) && step_at(&Factor::least) < if_least_done;
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Prediction {
   /// What the changes save of `now`, if recording slowed the host most and the fix does most, and
   /// if both do least; neither is a bound. Both 0 without changes.
   Ns saves_if_most_ns = 0, saves_if_least_ns = 0;
-  /// Whether the changes save nothing, or lose, where their factors do least, unless other work
-  /// hides them: then the fix is one to try, and `saves_if_most_ns` an upper limit.
+  /// Whether the changes make the step longer where their factors do least: then the fix is one to
+  /// try, and `saves_if_most_ns` an upper limit.
   bool may_lose = false;
 
   /// What they save at least and at most, beside the expected `saves_ns`.

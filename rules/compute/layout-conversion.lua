@@ -34,47 +34,46 @@ return {
       least = 0.79,
       most = 1.1,
       doc = "Time of convolutions in NHWC relative to before, without their conversions.",
-      source = "Measured likewise: ResNet-50 0.79 to 0.91, UNets 0.95 to 1.09.",
+      source = "Measured so: ResNet-50 0.79 to 0.91, UNets 0.95 to 1.09.",
     },
     training_norm = {
       by = 0.47,
       least = 0.29,
       most = 0.67,
       doc = "Time of batch normalization in NHWC relative to NCHW, forward and backward.",
-      source = "Measured likewise: ResNet-50 0.45 to 0.67, a UNet 0.29 to 0.33, EfficientNet-B0 \z
-        0.32 to 0.45, a RegNetY 0.41 to 0.53; the upper ends in TF32. On an H200 0.6.",
+      source = "Measured so: ResNet-50 0.45 to 0.67, a UNet 0.29 to 0.33, EfficientNet-B0 0.32 to \z
+        0.45, a RegNetY 0.41 to 0.53; the upper ends in TF32. On an H200 0.6.",
     },
     norm = {
       by = 0.87,
       least = 0.61,
       most = 2.35,
       doc = "The same in inference.",
-      source = "Measured likewise: ResNet-50 0.61 to 0.98, EfficientNet-B0 0.67 to 0.87, a \z
-        RegNetY 0.66 to 0.99, a UNet 1.02 to 2.35.",
+      source = "Measured so: ResNet-50 0.61 to 0.98, EfficientNet-B0 0.67 to 0.87, a RegNetY 0.66 \z
+        to 0.99, a UNet 1.02 to 2.35.",
     },
     others = {
       by = 1.1,
       least = 0.95,
       most = 1.4,
       doc = "Time of activations, sums and pooling in NHWC relative to NCHW.",
-      source = "Measured likewise: ResNet-50 0.97 to 1.02, ConvNeXt-T 0.95 to 0.99, a UNet 1.18 \z
-        to 1.4.",
+      source = "Measured so: ResNet-50 0.97 to 1.02, ConvNeXt-T 0.95 to 0.99, a UNet 1.18 to 1.4.",
     },
     beside_grouped = {
       by = 2.4,
       least = 0.87,
       most = 2.5,
       doc = "The same with grouped convolutions, for which cuDNN transforms tensors in NHWC, too.",
-      source = "Measured likewise on a RegNetY: 0.87 in TF32, 2.4 in BF16; its step took 0.78 to \z
-        1.13 of the time.",
+      source = "Measured so on a RegNetY: 0.87 in TF32, 2.4 in BF16; its step took 0.78 to 1.13 \z
+        of the time.",
     },
     beside_group_norm = {
       by = 2.6,
       least = 1.9,
       most = 6.6,
       doc = "The same with group normalization, for which PyTorch copies its operand to NCHW.",
-      source = "Measured likewise: two UNets, a decoder of images and a ResNet-50, whose steps \z
-        took 1.08 to 1.91 of the time. A UNet on an H200: 2.1.",
+      source = "Measured so: two UNets, a decoder of images and a ResNet-50, whose steps took \z
+        1.08 to 1.91 of the time. A UNet on an H200: 2.1.",
     },
   },
   messages = {
@@ -103,6 +102,8 @@ return {
   advice = {
     {
       when = "group_norm",
+      cuda = "Try NHWC with a group normalization that has a kernel for it{.}: one that needs its \z
+        operand in NCHW brings the copies back.",
       pytorch = "Try NHWC with a group normalization that has a kernel for it{.}: apex's \z
         `apex.contrib.group_norm.GroupNorm`. PyTorch's copies its operand. In inference \z
         `torch.compile(model)` chooses the layout itself.",
@@ -181,8 +182,8 @@ return {
           share = share,
           convolutions = products:beside(conversions):own_ns() / steps,
           group = group_norms
-              and " The model has group normalization, for which PyTorch copies NHWC to NCHW: \z
-                NHWC was slower in each such net that was measured."
+              and " The model has group normalization, whose operands are then copied to NCHW and \z
+                back: NHWC was slower in each such net that was measured."
             or "",
         },
         about = true,

@@ -78,7 +78,7 @@ return {
       {
         severity = "note",
         confidence = "low",
-        message = "*group normalization, for which PyTorch copies NHWC to NCHW*",
+        message = "*group normalization, whose operands are then copied to NCHW and back*",
       },
     },
   },

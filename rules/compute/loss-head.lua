@@ -38,7 +38,7 @@ return {
       least = 1,
       most = 1.12,
       doc = "Time of the matrix products in chunks, relative to before.",
-      source = "Measured likewise: 1.02 to 1.11 in chunks, 1.01 to 1.03 as a whole.",
+      source = "Measured so: 1.02 to 1.11 in chunks, 1.01 to 1.03 as a whole.",
     },
   },
   messages = {

@@ -49,15 +49,15 @@ return {
       least = 1.3,
       most = 2.9,
       doc = "The same of products shorter than short_ns, which memory bounds.",
-      source = "Measured likewise: an LSTM 1.34 and 1.53, MLPs of 64 rows and of 128 columns 2.06 \z
-        to 2.87.",
+      source = "Measured so: an LSTM 1.34 and 1.53, MLPs of 64 rows and of 128 columns 2.06 to \z
+        2.87.",
     },
     convolutions = {
       by = 1.4,
       least = 1.2,
       most = 1.5,
       doc = "The same of convolutions.",
-      source = "Measured likewise: ResNet-50, a UNet and ConvNeXt-T (forward), 1.28 to 1.47.",
+      source = "Measured so: ResNet-50, a UNet and ConvNeXt-T (forward), 1.28 to 1.47.",
     },
     fused_attention = {
       by = 1.2,

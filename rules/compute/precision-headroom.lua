@@ -64,14 +64,14 @@ return {
       least = 0.95,
       most = 2.05,
       doc = "The same in one that does not: TF32 is at its best forward.",
-      source = "Measured likewise: 0.99 (LSTM) to 2.03 (128 wide), convolutions 1.05 to 1.9.",
+      source = "Measured so: 0.99 (LSTM) to 2.03 (128 wide), convolutions 1.05 to 1.9.",
     },
     cores_in_half = {
       by = 1.4,
       least = 1,
       most = 4.4,
       doc = "The same of a product on CUDA cores.",
-      source = "Measured likewise: 1.02 (2,048 wide) to 4.37 (128 wide), median 1.4.",
+      source = "Measured so: 1.02 (2,048 wide) to 4.37 (128 wide), median 1.4.",
     },
     half_attention = {
       by = 1,

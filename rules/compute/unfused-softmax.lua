@@ -63,9 +63,9 @@ return {
       most = 5.5,
       doc = "The same of GEMMs in TF32: fused attention of FP32 data computes more precisely than \z
         TF32, and has no flash kernel.",
-      source = "Measured likewise, the memory-efficient kernel, also with a mask as a tensor: 1.4 \z
-        to 4.3 forward, 1.5 to 5.5 with backward. Without causal mask all of attention took 0.7 \z
-        to 1.8 of its time as separate kernels.",
+      source = "Measured so, the memory-efficient kernel, also with a mask as a tensor: 1.4 to \z
+        4.3 forward, 1.5 to 5.5 with backward. Without causal mask all of attention took 0.7 to \z
+        1.8 of its time as separate kernels.",
     },
     fused_fp32_factor = {
       by = 1.2,
@@ -73,8 +73,7 @@ return {
       most = 1.6,
       doc = "The same of FP32 GEMMs on CUDA cores: fused attention of FP32 data runs at 28 to 45 \z
         TFLOP/s on an H100, hardly faster than they do.",
-      source = "Measured likewise: 0.54 to 1.44 forward (median 1.05), 0.78 to 1.6 with backward \z
-        (1.35).",
+      source = "Measured so: 0.54 to 1.44 forward (median 1.05), 0.78 to 1.6 with backward (1.35).",
     },
     fused_upcast_factor = {
       by = 0.13,
@@ -82,8 +81,8 @@ return {
       most = 0.27,
       doc = "The same of FP32 GEMMs in a model in half precision, which the math path of \z
         attention casts up: the fused kernel runs in half precision.",
-      source = "Measured likewise against the math path in BF16: 0.05 to 0.19 forward, 0.07 to \z
-        0.27 with backward.",
+      source = "Measured so against the math path in BF16: 0.05 to 0.19 forward, 0.07 to 0.27 \z
+        with backward.",
     },
     odd_factor = {
       by = 1,

@@ -119,14 +119,17 @@ TEST_CASE(
   // Nobody's saving is counted as made by it, nor its own as made by others.
   CHECK(e["halved"].after.empty());
   CHECK(f.after.empty());
-  // By 0.8 it is expected to lose nothing, and so it is a forecast where it gains at both ends, ...
+  // It is a forecast where it gains at both ends, ...
   const Evaluated gains(
       {rule_with("gains", "{ scale = products, by = 0.8, least = 0.5, most = 0.9 }")});
   CHECK_FALSE(is_to_try(gains["gains"]));
   CHECK(gains["gains"].severity == Severity::warning);
   CHECK(gains.report.plan->fixes.size() == 1);
-  // ... and what does nothing at either end is no try.
-  CHECK_FALSE(is_to_try(Evaluated({rule_with("idle", "{ scale = products, by = 1 }")})["idle"]));
+  // ... and where it may save nothing but does not lose.
+  const Evaluated unsure(
+      {rule_with("unsure", "{ scale = products, by = 0, least = 0, most = 1 }")});
+  CHECK_FALSE(is_to_try(unsure["unsure"]));
+  CHECK(unsure["unsure"].about);
 }
 
 TEST_CASE("estimate: a finding has the same one each time, and stays what the rule said") {
