@@ -111,9 +111,10 @@ class Application {
       if (holds_op(op)) moved[g_.op_node(op)] = 1;
     std::vector<Node> stayed_before(t.streams.size(), origin),
         moved_before(t.streams.size(), origin);
-    // By process: of the operations so far, the one that ended last of those that stay, and of
-    // those that move. By operation of the block: these of its process then.
-    std::vector<std::array<Row, 2>> latest(t.processes.size(), {no_row, no_row}), beside;
+    // By process and device: of the operations so far, the one that ended last of those that stay,
+    // and of those that move. By operation of the block: these of its own then.
+    std::vector<std::array<Row, 2>> latest(t.processes.size() * t.devices.size(), {no_row, no_row}),
+        beside;
     beside.reserve(g_.steps.ops.count);
     for (Row op = g_.steps.ops.first; op < g_.steps.ops.end(); ++op) {
       std::array<Row, 2>& ended = latest[t.process_of(op) * t.devices.size() + t.device_of(op)];

@@ -396,25 +396,26 @@ TEST_CASE(
     "replay: a product takes no less than its operations and bytes need, in the precision that it "
     "then has") {
   // An FP32 product of 2 ms, on an H200.
-  const auto us = [](const char* sizes, std::optional<Precision> precision, double work = 1) {
+  const auto us = [](const char* sizes, std::optional<Precision> precision, bool fused = false) {
     const Replayed r(fmt::format(
         "{{ ranges = {{ {{ 0, 20, 'aten::mm, sizes = {}' }} }}, ops = {{ {{ 30, 2030, kernel = "
         "'ampere_sgemm_128x64_nn', launched = {{ 5, 10 }} }} }} }}",
         sizes));
     Scale faster = r.change<Scale>("*", 0.01);
     faster.precision = precision;
-    faster.work = work;
+    faster.fused = fused;
     return r.us({faster}) - r.us({r.change<Scale>("*", 0)});
   };
   // 6.87e10 operations at 51.4 and 318 TFLOP/s.
   const char* many = "[[4096, 2048], [2048, 4096]]";
   CHECK(us(many, Precision::none) == doctest::Approx(1337).epsilon(0.01));
-  CHECK(us(many, Precision::none, 0.5) == doctest::Approx(669).epsilon(0.01));
+  CHECK(us(many, Precision::none, true) == doctest::Approx(669).epsilon(0.01));
   CHECK(us(many, Precision::tf32) == doctest::Approx(216).epsilon(0.01));
   // Weights of 537 MB, or half as many in BF16, at 4.08 TB/s.
   const char* few = "[[1, 4096], [4096, 32768]]";
   CHECK(us(few, Precision::tf32) == doctest::Approx(131).epsilon(0.01));
   CHECK(us(few, Precision::half) == doctest::Approx(66).epsilon(0.01));
+  CHECK(us(few, Precision::half, true) == doctest::Approx(20).epsilon(0.01));  // not written
   // Unless it computes something else.
   CHECK(us(many, std::nullopt) == doctest::Approx(20).epsilon(0.01));
   // The floor is below what it took.
@@ -457,31 +458,48 @@ TEST_CASE("replay: no forecast is below what the GPU computes in all steps") {
   CHECK(r.replay.bounds({}).compute_ns >= 499'000);
 }
 
-TEST_CASE("replay: an allocation waits for the GPU whatever else no longer does") {
-  // Steps of 1 ms: an upload of 200 us and a kernel of 500; the host waits for both, then frees and
-  // allocates for 200 us.
-  const auto frames = [](const std::string& between) {
+TEST_CASE("replay: freeing memory waits for its device whatever else no longer does") {
+  // Steps of 1 ms: an upload and a kernel of 700 us in all; the host waits for both, then frees and
+  // allocates for 200 us. `beside`: more operations.
+  const auto frames = [](int upload_us, const std::string& between,
+                         const std::string& beside = "") {
     return Replayed(
-        "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 999, 'step {n}' } }, "
-        "calls = { { 30, 725, 'cudaStreamSynchronize' }, " +
-        between +
-        " }, ops = { { 20, 220, copy = 'h2d', bytes = 1e7, launched = { 10, 15 } }, { "
-        "221, 721, kernel = 'k', launched = { 16, 21 } } } }");
+        fmt::format("{{ repeats = {{ times = 6, every = 1000 }}, ranges = {{ {{ 0, 999, 'step "
+                    "{{n}}' }} }}, calls "
+                    "= {{ {{ 30, 725, 'cudaStreamSynchronize' }}, {} }}, ops = {{ {{ 20, {}, copy "
+                    "= 'h2d', bytes "
+                    "= 1e7, launched = {{ 10, 15 }} }}, {{ {}, 721, kernel = 'k', launched = {{ "
+                    "16, 21 }} }}, {} "
+                    "}} }}",
+                    between, 20 + upload_us, 21 + upload_us, beside));
   };
-  const auto us = [](const Replayed& r) {
+  const auto uploads_of = [](const Replayed& r) {
     Overlap uploads;
     for (Row op = 0; op < r.analysis.trace.ops.size(); ++op)
       if (r.analysis.trace.ops.kind[op] == OpKind::copy) uploads.ops.push_back(op);
-    return r.us({uploads, r.calls<Unblock>("cudaStreamSynchronize")});
+    return uploads;
   };
-  const Replayed freed = frames("{ 730, 830, 'cudaFree' }, { 830, 930, 'cudaMalloc' }");
-  CHECK(freed.us({}) == 1000);
-  CHECK(us(freed) > 690);
-  // From a pool, nothing waits.
-  CHECK(us(frames("{ 730, 830, 'cudaFreeAsync' }, { 830, 930, 'cudaMallocAsync' }")) < 550);
-  // Nor does what was seen to return while the kernel ran.
-  CHECK(us(frames("{ 25, 29, 'cudaFree' }, { 730, 830, 'cudaFree' }, { 830, 930, 'cudaFree' }")) <
-        550);
+  const auto us = [&](const Replayed& r) {
+    return r.us({uploads_of(r), r.calls<Unblock>("cudaStreamSynchronize")});
+  };
+  const std::string freed = "{ 730, 830, 'cudaFree' }, { 830, 930, 'cudaMalloc' }";
+  // 500 us of the kernel, 100 of either call, and the host's 80 us until the next launch.
+  CHECK(frames(200, freed).us({}) == 1000);
+  CHECK(us(frames(200, freed)) == doctest::Approx(796).epsilon(0.01));
+  // What moved to another stream is waited for as well.
+  CHECK(us(frames(600, freed)) == doctest::Approx(890).epsilon(0.01));
+  // Even if two changes move different work, and not if the call no longer waits.
+  const Replayed twice = frames(600, freed);
+  CHECK(twice.us({uploads_of(twice), twice.change<Overlap>("k"),
+                  twice.calls<Unblock>("cudaStreamSynchronize")}) > 880);
+  CHECK(twice.us({uploads_of(twice), twice.calls<Unblock>("cudaStreamSynchronize"),
+                  twice.calls<Unblock>("cudaFree")}) < 700);
+  // Another process has its own memory, and its own steps of 1 ms.
+  CHECK(us(frames(200, freed, "{ 740, 940, kernel = 'other', rank = 1, gpu = 1 }")) ==
+        doctest::Approx((796 + 1000) / 2).epsilon(0.01));
+  // From a pool, nothing waits; nor does allocating, of whatever kind.
+  CHECK(us(frames(200, "{ 730, 830, 'cudaFreeAsync' }, { 830, 930, 'cudaMallocAsync' }")) < 550);
+  CHECK(us(frames(200, "{ 730, 830, 'cudaMallocHost' }, { 830, 930, 'cudaMalloc' }")) < 550);
 }
 
 TEST_CASE("replay: a pageable copy waits for its stream, unless it is small and goes to the GPU") {
@@ -610,7 +628,7 @@ TEST_CASE("replay: a rule's change is replayed, and an unreadable one fails the 
         "{ { scale = k, by = 'much' } }", "{ { shorten = k, stalls = { 5 } } }",
         "{ { scale = k, gap_ns = {} } }", "{ { scale = k, precision = 'int4' } }",
         "{ { scale = k, precision = 5 } }", "{ { remove = k, precision = 'same' } }",
-        "{ { scale = k, work = 'half' } }"}) {
+        "{ { remove = k, fused = true } }"}) {
     CAPTURE(bad);
     CHECK(report(bad).failed.size() == 1);
   }
