@@ -86,6 +86,11 @@ constexpr auto kept_finding_fields = [](auto& json, auto& finding) {
   json("subject", finding.subject);
   json("recoverable_ns", finding.recoverable_ns);
   json("recoverable_fraction", finding.recoverable_fraction, shares);
+  // What it saves alone is not kept.
+  if constexpr (reads<decltype(json)>) {
+    finding.alone_ns = finding.recoverable_ns;
+    finding.alone_fraction = finding.recoverable_fraction;
+  }
   saving_field(json, "recoverable_range_ns", finding, finding.recoverable_ns);
   json.either("recoverable_is", finding.about, "about", "at_most");
   json("advice", finding.advice);

@@ -27,7 +27,7 @@ struct Held {
 
 // What its fix saves at least.
 double least_ns(const Finding& f) {
-  return static_cast<double>(f.predicted ? f.predicted->saving_range(f.recoverable_ns).first
+  return static_cast<double>(f.predicted ? saving_range(f, f.recoverable_ns).first
                                          : f.recoverable_ns);
 }
 using HeldByFingerprint = std::map<std::string, Held>;

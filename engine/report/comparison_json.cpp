@@ -35,22 +35,23 @@ Json fact_json(const FactChange& x) {
 }
 
 Json finding_change_json(const FindingChange& f) {
-  return {{"change", name_of(f.change)},
-          {"fails", f.fails},
-          {"rule", f.finding.rule},
-          {"category", f.finding.category},
-          {"severity", name_of(f.finding.severity)},
-          {"title", f.finding.title},
-          {"message", f.finding.message},
-          {"subject", f.finding.subject},
-          {"fingerprint", f.finding.fingerprint},
-          {"before_ns", f.before_ns},
-          {"after_ns", f.after_ns},
-          {"range_ns", or_null(StoredSaving(f.finding.predicted,
-                                            std::llround(f.present ? f.after_ns : f.before_ns))
-                                   .range_ns)},
-          {"advice", f.finding.advice},
-          {"why", or_null(f.why)}};
+  return {
+      {"change", name_of(f.change)},
+      {"fails", f.fails},
+      {"rule", f.finding.rule},
+      {"category", f.finding.category},
+      {"severity", name_of(f.finding.severity)},
+      {"title", f.finding.title},
+      {"message", f.finding.message},
+      {"subject", f.finding.subject},
+      {"fingerprint", f.finding.fingerprint},
+      {"before_ns", f.before_ns},
+      {"after_ns", f.after_ns},
+      {"range_ns",
+       or_null(
+           StoredSaving(f.finding, std::llround(f.present ? f.after_ns : f.before_ns)).range_ns)},
+      {"advice", f.finding.advice},
+      {"why", or_null(f.why)}};
 }
 
 Json kernel_json(const KernelChange& k) {

@@ -473,7 +473,7 @@ std::string amount_text(const Finding& f, Ns ns) {
   if (is_to_try(f)) return "up to " + duration(ns);
   const std::string likely = fmt::format("{} {}", about(f), duration(ns));
   if (!f.about || !f.predicted || f.masked) return likely;
-  const auto [least, most] = f.predicted->saving_range(ns);
+  const auto [least, most] = saving_range(f, ns);
   if (4 * (most - least) <= ns) return likely;
   return fmt::format("{} ({} to {})", likely, least > 0 ? duration(least) : "nothing",
                      duration(most));

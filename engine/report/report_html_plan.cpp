@@ -24,7 +24,8 @@ std::string plan_table(const ReportPage& page, const Plan& p) {
   const std::string unit = page.analysis.words().noun;
   HtmlTable table(fmt::format("The {} with these fixes made, one after the other{}", unit,
                               forecast ? "; brackets mark the range that you can expect to measure"
-                                       : ": no less than this"),
+                              : is_limit(p) ? ": no less than this"
+                                            : ""),
                   {{"Fix"},
                    {capitalized(unit) + " then", true},
                    {"Faster", true},

@@ -131,7 +131,7 @@ Json loop_json(const Segment& segment, const Report& report) {
                {"message", f->message},
                {"fix", f->fix},
                {"saves_ns", f->alone_ns},
-               {"saves_range_ns", or_null(StoredSaving(f->predicted, f->alone_ns).range_ns)},
+               {"saves_range_ns", or_null(StoredSaving(*f, f->alone_ns).range_ns)},
                {"saves_fraction", f->alone_fraction}};
   return {{"unit", loop->name},
           {"steps", loop->steps},

@@ -38,7 +38,7 @@ std::string outcome_of_plan(const Finding& first, const Analysis& a, const Repor
   // How slow the host is without the profiler may decide what several fixes leave.
   const bool is_vague = p.ceiling.empty() && step.most_ns > 2 * left;
   const std::string then = fmt::format(
-      "{} {} ({}{})", p.ceiling.empty() ? "about" : "no less than", duration(left),
+      "{} {} ({}{})", is_limit(p) ? "no less than" : "about", duration(left),
       speedup(p.now.step_ns, left),
       is_vague ? fmt::format("; {} to {}", duration(step.least_ns), duration(step.most_ns)) : "");
   if (p.fixes.front().fingerprint != first.fingerprint) {
@@ -186,9 +186,15 @@ std::string speedup(Ns before_ns, Ns after_ns) {
   return fmt::format("{:.{}f}x", times, times < 1.995 ? 2 : times < 9.95 ? 1 : 0);
 }
 
+bool is_limit(const Plan& p) {
+  if (p.ceiling.empty() || p.fixes.empty()) return !p.ceiling.empty();
+  const Prediction& last = p.fixes.back().step;
+  return static_cast<double>(last.least_ns) >=
+         (0.75 - run_to_run) * static_cast<double>(last.step_ns);
+}
+
 std::string plan_title(const Plan& p) {
-  return p.ceiling.empty() ? "The fixes, one after the other"
-                           : "The fixes, one after the other, at most";
+  return is_limit(p) ? "The fixes, one after the other, at most" : "The fixes, one after the other";
 }
 
 std::string plan_total_text(const Analysis& a, const Report& report) {
@@ -198,8 +204,8 @@ std::string plan_total_text(const Analysis& a, const Report& report) {
   std::string text =
       p.fixes.size() > 1
           ? fmt::format("{}: {}{}, {}{} faster", capitalized(all_fixes(p)),
-                        p.ceiling.empty() ? "" : "no less than ", step_text(p, last),
-                        p.ceiling.empty() ? "" : "at most ", speedup(p.now.step_ns, last.step_ns))
+                        is_limit(p) ? "no less than " : "", step_text(p, last),
+                        is_limit(p) ? "at most " : "", speedup(p.now.step_ns, last.step_ns))
           : "";
   if (!p.ceiling.empty())
     return fmt::format("{}{}is no forecast: {}.", text, text.empty() ? "This " : ". This ",

@@ -36,6 +36,8 @@ bool is_in_plan(const Finding& finding, const Report& report);
 /// "3.4x": how many times as fast a step of `before_ns` is once it takes `after_ns`.
 std::string speedup(Ns before_ns, Ns after_ns);
 
+/// Whether what a plan leaves is a limit: no forecast, and with no end a quarter below it.
+bool is_limit(const Plan& plan);
 /// "The fixes, one after the other", and that they bring at most that where they are no forecast.
 std::string plan_title(const Plan& plan);
 

@@ -29,6 +29,12 @@ void claim_at_most(Estimate& e, double share) {
     *saves = std::min(*saves, e.alone_ns);
 }
 
+// Whether a saving is no limit, even where the replay is no forecast: it may be a quarter more if
+// recording slowed the host most and the fix does most.
+bool may_save_more(const Estimate& e) {
+  return e.alone_ns > 0 && 4 * (e.replayed->saves_if_most_ns - e.alone_ns) > e.alone_ns;
+}
+
 // What the fix saves, as a share of the step, if recording added the most ever observed: 0 if the
 // replay does not explain the recording.
 double share_if_overhead_is_most(const Said& f, const Replay& replay) {
@@ -70,7 +76,7 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
     set_saving(e, e.step_ns - e.replayed->step_ns);
     // A ceiling does not justify claiming more time than the finding cites.
     if (!replay->trusted()) claim_at_most(e, claim.cited_share);
-    e.about = replay->trusted();
+    e.about = replay->trusted() || may_save_more(e);
     if (e.replayed->may_lose) {
       set_saving(e, e.replayed->saves_if_most_ns);
       e.about = false;

@@ -142,6 +142,13 @@ struct Finding : Estimated, Standing {
       layers;  ///< the one that holds it, or a few; empty for all of a program
 };
 
+/// What its fix saves at least and at most where `ns` is expected: where better fixes leave less of
+/// it than it saves alone, no more than that. The finding has a prediction.
+inline std::pair<Ns, Ns> saving_range(const Finding& f, Ns ns) {
+  const auto [least, most] = f.predicted->saving_range(ns);
+  return {least, ns < f.alone_ns ? ns : most};
+}
+
 /// Sixteen hexadecimal digits from what is the same in every recording: rule and subject.
 std::string fingerprint(const Said& finding);
 

@@ -30,16 +30,16 @@ std::optional<Prediction> StoredPrediction::prediction() const {
   return Prediction{*step_ns, range_ns->at(0), range_ns->at(1), why.value_or("")};
 }
 
-StoredSaving::StoredSaving(const std::optional<Prediction>& prediction, Ns saves_ns) {
-  if (!prediction) return;
-  const auto [least, most] = prediction->saving_range(saves_ns);
+StoredSaving::StoredSaving(const Finding& f, Ns saves_ns) {
+  if (!f.predicted || f.masked) return;
+  const auto [least, most] = saving_range(f, saves_ns);
   range_ns = {least, most};
 }
 
 void StoredSaving::read_into(std::optional<Prediction>& prediction) const {
   if (!range_ns) return;
-  if (range_ns->size() != 2 || range_ns->at(1) < range_ns->at(0))
-    throw Error("the range of a saving ends before it begins");
+  if (range_ns->size() != 2) throw Error("the range of a saving is no pair");
+  if (range_ns->at(1) < range_ns->at(0)) throw Error("the range of a saving ends before it begins");
   if (!prediction) prediction.emplace();
   prediction->saves_if_least_ns = range_ns->at(0);
   prediction->saves_if_most_ns = range_ns->at(1);

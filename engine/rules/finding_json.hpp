@@ -63,7 +63,7 @@ inline constexpr auto prediction_fields = [](auto& json, auto& finding, bool of_
 struct StoredSaving {
   std::optional<std::vector<Ns>> range_ns;
 
-  StoredSaving(const std::optional<Prediction>& prediction, Ns saves_ns);
+  StoredSaving(const Finding& finding, Ns saves_ns);
   void read_into(std::optional<Prediction>& prediction) const;
 };
 
@@ -71,7 +71,7 @@ inline constexpr auto saving_field = [](auto& json, const std::string& key, auto
                                         Ns saves_ns) {
   // Documents that were made before savings had ranges have none.
   if (!json.has(key)) return;
-  StoredSaving stored(finding.masked ? std::nullopt : finding.predicted, saves_ns);
+  StoredSaving stored(finding, saves_ns);
   json(key, stored.range_ns);
   if constexpr (reads<decltype(json)>) stored.read_into(finding.predicted);
 };
