@@ -76,7 +76,7 @@ Estimate estimate_of(const Said& f, const Analysis& analysis, const StepTime& st
     set_saving(e, e.step_ns - e.replayed->step_ns);
     // A ceiling does not justify claiming more time than the finding cites.
     if (!replay->trusted()) claim_at_most(e, claim.cited_share);
-    e.about = replay->trusted() || may_save_more(e);
+    e.about = replay->trusted() || (replay->distrust_of_measured().empty() && may_save_more(e));
     if (e.replayed->may_lose) {
       set_saving(e, e.replayed->saves_if_most_ns);
       e.about = false;

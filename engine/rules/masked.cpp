@@ -142,6 +142,7 @@ class Unmasking {
           *std::find_if(round.findings.begin(), round.findings.end(),
                         [&](const Said& f) { return f.fingerprint == fix.fingerprint; });
       const Prediction step = after(base, fix.step, round.plan.now.step_ns, bounds.least_ns());
+      if (!belongs_in_plan(plan.fixes.back().step.step_ns, step.step_ns)) continue;
       Finding f = masked(found, step, round);
       plan.fixes.push_back({fix.rule, fix.fingerprint, step, true});
       spoken_.insert(f.fingerprint);

@@ -14,8 +14,6 @@
 namespace gh {
 namespace {
 
-// Of the remaining step: the least that a fix has to save to be part of the plan.
-constexpr double least_gain = 0.02;
 constexpr std::size_t most_fixes = 8;
 
 Ns times(Ns ns, double by) { return static_cast<Ns>(static_cast<double>(ns) * by); }
@@ -148,6 +146,11 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
   return p;
 }
 
+bool belongs_in_plan(Ns before_ns, Ns after_ns) {
+  constexpr double least_gain = 0.02;
+  return static_cast<double>(before_ns - after_ns) >= least_gain * static_cast<double>(before_ns);
+}
+
 Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
   Plan plan;
   plan.recorded_ns = replay.recorded_ns();
@@ -163,7 +166,7 @@ Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
   for (const Candidate& fix : candidates) {
     if (plan.fixes.size() == most_fixes) break;
     const Ns left = step_after(replay, fix, made, step);
-    if (static_cast<double>(step - left) < least_gain * static_cast<double>(step)) continue;
+    if (!belongs_in_plan(step, left)) continue;
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
     Prediction after = plan.fixes.empty() ? *fix.alone : predicted(replay, made, "");
     after.step_ns = left;

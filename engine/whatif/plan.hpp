@@ -57,8 +57,11 @@ struct Candidate {
 /// The step with these changes. `why` says what makes the changes uncertain, "" if nothing does.
 Prediction predicted(const Replay& replay, const Changes& changes, std::string why);
 
-/// Makes the plan: each candidate in turn, the best first, that still saves 2 % of what the ones
-/// before it leave.
+/// Whether a fix saves enough of what is left of the step: 2 %.
+bool belongs_in_plan(Ns before_ns, Ns after_ns);
+
+/// Makes the plan: each candidate in turn, the best first, that belongs in it after the ones
+/// before.
 Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates);
 
 }  // namespace gh

@@ -42,7 +42,30 @@ local v100 = { name = "Tesla V100-SXM2-32GB", compute = 7.0, sm_count = 80, memo
 local rtx3090 =
   { name = "NVIDIA GeForce RTX 3090", compute = 8.6, sm_count = 82, memory_gib = 24 }
 
+-- The product of `fp32` in steps of 10 ms, of this many rows, whose weights take 4.6 ms to read.
+local function rows(number)
+  return steps(fp32, 5000, {
+    ranges = {
+      { 0, 9990, "step {n}" },
+      { 0, 9, "aten::mm, sizes = [[" .. number .. ", 16384], [16384, 286720]]" },
+    },
+    calls = { { 20, 10002, "cudaDeviceSynchronize" } },
+  })
+end
+
 return {
+  {
+    name = "forecasts no more than the memory allows where a product reads weights for one row",
+    replay = true,
+    trace = rows(1),
+    expect = { { severity = "note", worth = { 0.03, 0.05 } } },
+  },
+  {
+    name = "forecasts no more than the operations allow",
+    replay = true,
+    trace = rows(155), -- 1.46 TFLOP at 318 TFLOP/s
+    expect = { { severity = "note", worth = { 0.03, 0.05 } } },
+  },
   {
     name = "fires on FP32 products of cuBLAS",
     trace = steps(fp32, 5000),
