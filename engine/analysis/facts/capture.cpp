@@ -23,7 +23,8 @@ FactValue profiler_overhead(const Analysis& a) {
 FactValue recording(const Analysis& a) {
   const auto length = static_cast<double>(a.trace.capture_end - a.trace.capture_start) *
                       static_cast<double>(std::max<std::size_t>(a.trace.processes.size(), 1));
-  return per(static_cast<double>(RecordingCost(a.trace).of_all(a.names)), length, "nothing was recorded");
+  return per(static_cast<double>(RecordingCost(a.trace).of_all(a.names)), length,
+             "nothing was recorded");
 }
 
 FactValue added_to_launches(const Analysis& a) {
