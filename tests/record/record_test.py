@@ -1037,7 +1037,7 @@ class Verifying(Case):
     def test_a_forecast_that_held(self):
         ran = self.verify("starved.sqlite", "fed.sqlite")
         self.assertEqual((ran.status, ran.err), (0, ""))
-        self.assertRegex(ran.out, r"^The forecast held: a step took 160\.1 ms and takes 47\.0 ms, 3\.4x; predicted were 47\.0 ms "
+        self.assertRegex(ran.out, r"^The forecast held: a step took 160\.2 ms and takes 47\.0 ms, 3\.4x; predicted were 47\.0 ms "
                                   r"\(43\.9 ms to 49\.9 ms\) for data-loader-starvation\.\n$")
         (entry,) = self.ledger()
         self.assertEqual((entry["before"], entry["after"]), (str(STARVED), str(fixtures / "fed.sqlite")))
