@@ -72,7 +72,9 @@ std::string time_first_text(const Finding& first, const Analysis& a, const Repor
         best = &f;
     if (best != &first && decided.empty())
       decided = fmt::format("whether {} saves more", best->rule);
-    if (decided.empty() && static_cast<double>(at(first, end)) < worth_it)
+    // Less than half of what is expected, and too little: what a fix does explains smaller ranges.
+    if (decided.empty() && static_cast<double>(at(first, end)) < worth_it &&
+        2 * at(first, end) < first.alone_ns)
       decided = "whether this saves much";
   }
   if (decided.empty()) return "";

@@ -181,6 +181,14 @@ TEST_CASE("uncertain: where it decides what saves most, the step is to be timed 
   const gh::Finding few = saving("launches", 2'000'000, 300'000, 100'000);
   const gh::Finding vague = saving("products", 4'000'000, 4'500'000, 0);
   CHECK(contains(gh::verdict_of(a, uncertain(vague, few)).first, "whether this saves much"));
+  // A saving that is small at its lower end, and more than half of what is expected, is as sure as
+  // others.
+  const gh::Finding none = saving("launches", 100'000, 100'000, 100'000);
+  const auto first = [&](gh::Ns least_ns) {
+    return gh::verdict_of(a, uncertain(saving("products", 700'000, 800'000, least_ns), none)).first;
+  };
+  CHECK(contains(first(300'000), "whether this saves much"));
+  CHECK(!contains(first(400'000), "Time a step"));
   // ... and not where the step was measured.
   gh::Report measured = uncertain(products, launches);
   measured.step.from = gh::StepTime::From::measured;
