@@ -38,6 +38,10 @@ const Costs& costs() {
 
 const LaunchWorth& launch_worth() { return costs().worth; }
 
+Ns call_cost_ns(CallClass kind) {
+  return kind == CallClass::allocation ? costs().allocation : costs().call;
+}
+
 double least_of_copy_down() { return costs().least_of_copy_down; }
 
 Ns usual_launch_ns(const Trace& t, const NameClasses& names, Row first, Row end) {
@@ -68,14 +72,10 @@ RecordingCost::RecordingCost(const Trace& trace) : trace_(trace), by_name_(trace
   }
 }
 
-Ns RecordingCost::of_call(CallClass kind) const {
-  return kind == CallClass::allocation ? costs().allocation : costs().call;
-}
-
 Ns RecordingCost::of_all(const NameClasses& names) const {
   Ns ns = trace_.recording_ns;
   for (const NameId name : trace_.calls.name)
-    if (!launches(names.call[name])) ns += of_call(names.call[name]);
+    if (!launches(names.call[name])) ns += call_cost_ns(names.call[name]);
   if (trace_.recording_ns > 0) return ns;
   for (Row r = 0; r < trace_.ranges.size(); ++r) ns += of_range(r);
   return ns;

@@ -14,6 +14,10 @@ struct LaunchWorth {
 };
 const LaunchWorth& launch_worth();
 
+/// What recording usually adds to a CUDA call that launches nothing. What it adds to a launch goes
+/// by the launch's length.
+Ns call_cost_ns(CallClass kind);
+
 /// How long a copy down into pageable memory takes at least when nothing is recorded, relative to
 /// its recorded time.
 double least_of_copy_down();
@@ -28,8 +32,6 @@ class RecordingCost {
   explicit RecordingCost(const Trace& trace);
   /// Of a range, with what was recorded in it beside CUDA calls.
   Ns of_range(Row range) const { return by_name_[trace_.ranges.name[range]]; }
-  /// Of a CUDA call that launches nothing. What recording adds to a launch goes by its length.
-  Ns of_call(CallClass kind) const;
   /// Of all ranges, of what lies outside of them, and of calls that launch nothing, over all
   /// processes.
   Ns of_all(const NameClasses& names) const;

@@ -83,10 +83,9 @@ void speed_up_copies(const ReplayGraph& g, double launches_worth, Edges& edges) 
 
 Edges without_overhead(const ReplayGraph& g, double launches_worth) {
   const double of_ranges = range_factor(launches_worth);
-  const RecordingCost cost(g.analysis.trace);
   const Ns of_launches = scaled(g.launch_call_ns, launches_worth);
   const auto overhead = [&](CallClass kind) {
-    return launches(kind) ? of_launches : scaled(cost.of_call(kind), of_ranges);
+    return launches(kind) ? of_launches : scaled(call_cost_ns(kind), of_ranges);
   };
   // If launches are slowed less than ever measured, pauses between kernels also grow less.
   const Ns between = scaled(gap_ns, std::min(1.0, launches_worth / launch_worth().least));

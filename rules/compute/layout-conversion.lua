@@ -126,10 +126,7 @@ return {
     },
   },
   evaluate = function(trace, options, factors)
-    local conversions = trace:ops {
-      class = "pointwise",
-      name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" },
-    }
+    local conversions = require "layout_conversions"(trace)
     local products = trace:ops { class = "gemm_*" }
     if conversions:count() + products:count() == 0 then return nil, "no convolution ran", "" end
     local total, steps = trace:total_ns(), trace:fact "steps.count"

@@ -187,7 +187,7 @@ return {
       first = "mostly_idle"
     end
     -- What the fix of another finding removes, or lets run side by side, is not lost twice.
-    local converting = small:where { name = { "*nchwToNhwc*", "*nhwcToNchw*" } }
+    local converting = small:minus(small:minus(require "layout_conversions"(trace)))
     local streams = small:group("stream", 2)
     local several = streams[2] and streams[2].sum_ns > options.several * sum
     local follows = 2 * converting:sum "duration_ns" > sum and "layout-conversion"

@@ -125,10 +125,7 @@ return {
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     -- What cuDNN converts around a convolution it converts in a compiled model as well.
-    local conversions = trace:ops {
-      class = "pointwise",
-      name = { "*nchwToNhwc*", "*nhwcToNchw*", "*nchw2nhwc*", "*nhwc2nchw*" },
-    }
+    local conversions = require "layout_conversions"(trace)
     local small = trace:ops { class = { "pointwise", "reduction" } }:minus(conversions)
     local pointwise, reductions =
       small:where { class = "pointwise" }, small:where { class = "reduction" }
