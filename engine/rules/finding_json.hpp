@@ -69,8 +69,13 @@ struct StoredSaving {
 
 inline constexpr auto saving_field = [](auto& json, const std::string& key, auto& finding,
                                         Ns saves_ns) {
-  // Documents that were made before savings had ranges have none.
-  if (!json.has(key)) return;
+  // Documents that were made before savings had ranges tell what is expected alone.
+  if (!json.has(key)) {
+    if constexpr (reads<decltype(json)>)
+      if (finding.predicted)
+        finding.predicted->saves_if_least_ns = finding.predicted->saves_if_most_ns = saves_ns;
+    return;
+  }
   StoredSaving stored(finding, saves_ns);
   json(key, stored.range_ns);
   if constexpr (reads<decltype(json)>) stored.read_into(finding.predicted);

@@ -108,6 +108,7 @@ TEST_CASE("uncertain: what is stored keeps the range of a saving") {
   gh::read_json(older.dump(),
                 [&](const gh::FieldReader& reader) { gh::finding_fields(reader, from_older); });
   CHECK(from_older.predicted);
+  CHECK(gh::amount_text(from_older) == "about 4.00 ms");
   gh::Json broken = gh::finding_json(f);
   broken["alone_range_ns"] = {5, 4};
   CHECK_THROWS_AS(
