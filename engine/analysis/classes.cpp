@@ -23,8 +23,8 @@ constexpr std::array pass_keys{"forward", "backward", "both"};
 constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
                                  "garbage_collection"};
 
-constexpr std::array os_call_keys{"wait",      "sleep", "wait_thread", "wait_lock",
-                                  "poll_lock", "wake",  "read",        "write"};  // by OsCallDoes
+constexpr std::array os_call_keys{"wait", "sleep", "wait_thread", "wait_lock",  "poll_lock",
+                                  "wake", "read",  "write",       "make_thread"};  // by OsCallDoes
 constexpr std::array form_keys{"backward_function", "backward_thread", "module_class",
                                "module_begins",     "module_ends",     "module_backward"};
 
@@ -382,7 +382,7 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
       if (borne[id] & of_os_call)
         for (std::size_t d = 0; d < static_cast<std::size_t>(OsCallDoes::count); ++d)
           os_call[id] |=
-              static_cast<std::uint8_t>(classes.does(static_cast<OsCallDoes>(d), text) << d);
+              static_cast<std::uint16_t>(classes.does(static_cast<OsCallDoes>(d), text) << d);
       if (borne[id] & of_range) phases[id] = classes.phases_of(text);
       if (borne[id] & (of_range | of_frame))
         if (SourceLine line = source_line(text); line.line > 0)

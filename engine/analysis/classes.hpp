@@ -54,6 +54,7 @@ enum class OsCallDoes : std::uint8_t {
   wake,         ///< lets another thread go on
   read,
   write,
+  make_thread,
   count
 };
 const char* name_of(OsCallDoes);
@@ -258,11 +259,11 @@ std::vector<Row> failed_calls(const Trace& trace, const Classes& classes);
 /// Properties of names that are needed over and over, looked up once for each distinct name of a
 /// trace.
 struct NameClasses {
-  std::vector<KernelClass> kernel;    ///< by NameId; only for names of kernels
-  std::vector<std::uint8_t> own;      ///< by NameId: 1 for kernels that belong to no library
-  std::vector<CallClass> call;        ///< by NameId; only for names of calls
-  std::vector<std::uint8_t> os_call;  ///< by NameId of an OS call: one bit an OsCallDoes
-  std::vector<std::uint8_t> phases;   ///< by NameId of a range: one bit a Phase
+  std::vector<KernelClass> kernel;     ///< by NameId; only for names of kernels
+  std::vector<std::uint8_t> own;       ///< by NameId: 1 for kernels that belong to no library
+  std::vector<CallClass> call;         ///< by NameId; only for names of calls
+  std::vector<std::uint16_t> os_call;  ///< by NameId of an OS call: one bit an OsCallDoes
+  std::vector<std::uint8_t> phases;    ///< by NameId of a range: one bit a Phase
   /// For ranges and Python frames that name a line of the program.
   std::unordered_map<NameId, SourceLine> sources;
 

@@ -1,6 +1,7 @@
 // The host: calls in order, the time between them, and which thread hands over to which, as
 // PyTorch's main thread and autograd's do.
 #include <algorithm>
+#include <limits>
 
 #include "analysis/recording_cost.hpp"
 #include "whatif/graph.hpp"
@@ -14,17 +15,22 @@ constexpr Ns handover_gap_ns = 60'000;
 constexpr Ns handover_late_ns = 2'000'000;
 constexpr std::ptrdiff_t handover_launches = 3;
 
-// Which threads may hand over to each other: those of a crew, whose work follows one another.
+// Which threads may hand over to each other: those of a crew, whose work follows one another. And
+// which thread another one is born of: it has no calls before, and did not work in silence until
+// then.
 class Handovers {
  public:
   explicit Handovers(const ReplayGraph& g)
       : g_(g), launches_(g.thread_calls.size()), waits_(g.thread_calls.size()) {
     const Trace& t = g.analysis.trace;
     const OsCalls& os = t.os_calls;
-    for (Row c = 0; c < os.size(); ++c)
+    for (Row c = 0; c < os.size(); ++c) {
       if (os.end[c] - os.start[c] >= handover_gap_ns &&
           g.analysis.names.does(OsCallDoes::wait_thread, os.name[c]))
         waits_[os.thread[c]].push_back({os.start[c], os.end[c]});
+      if (g.analysis.names.does(OsCallDoes::make_thread, os.name[c])) makes_.push_back(c);
+    }
+    find_first_seen();
     for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
       for (const Row c : g.thread_calls[thread])
         if (launches(g.call_class(c))) launches_[thread].push_back(t.calls.start[c]);
@@ -35,11 +41,15 @@ class Handovers {
   }
 
   // The call of another thread whose end `thread` was waiting for while it made no calls, or
-  // no_row.
-  Row waited_for(std::uint16_t thread, Span silent) const {
+  // no_row. `first`: it made none before in the window.
+  Row waited_for(std::uint16_t thread, Span silent, bool first) const {
+    if (first)
+      if (const Row before = before_birth(thread, silent.start); before != no_row) return before;
     if (silent.length() < handover_gap_ns || launches_[thread].empty()) return no_row;
     const Trace& t = g_.analysis.trace;
-    const Ns late = waited(thread, silent) ? silent.length() / 2 : handover_late_ns;
+    const Ns late = first                    ? silent.length()
+                    : waited(thread, silent) ? silent.length() / 2
+                                             : handover_late_ns;
     Row latest = no_row;
     for (const std::uint16_t by : launchers_) {
       if (by == thread || g_.crews.of(by) != g_.crews.of(thread)) continue;
@@ -60,6 +70,42 @@ class Handovers {
   }
 
  private:
+  // The last call before a thread was made, by the one that made it: the last of its process that
+  // did so before the thread was first seen. no_row if that was not recorded, or before `from`.
+  Row before_birth(std::uint16_t thread, Ns from) const {
+    const Trace& t = g_.analysis.trace;
+    const auto after = std::partition_point(makes_.begin(), makes_.end(), [&](Row c) {
+      return t.os_calls.start[c] <= first_seen_[thread];
+    });
+    for (auto made = after; made != makes_.begin();) {
+      const Row make = *--made;
+      if (t.os_calls.start[make] < from) return no_row;
+      const std::uint16_t by = t.os_calls.thread[make];
+      if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
+      const std::vector<Row>& calls = g_.thread_calls[by];
+      const auto over = std::partition_point(calls.begin(), calls.end(), [&](Row x) {
+        return t.calls.end[x] <= t.os_calls.start[make];
+      });
+      return over == calls.begin() ? no_row : *std::prev(over);
+    }
+    return no_row;
+  }
+
+  void find_first_seen() {
+    const Trace& t = g_.analysis.trace;
+    first_seen_.assign(t.threads.size(), std::numeric_limits<Ns>::max());
+    const auto see = [&](const auto& rows) {
+      for (Row r = 0; r < rows.size(); ++r) {
+        Ns& first = first_seen_[rows.thread[r]];
+        first = std::min(first, rows.start[r]);
+      }
+    };
+    if (makes_.empty()) return;
+    see(t.calls);
+    see(t.os_calls);
+    see(t.ranges);
+  }
+
   // Whether most of a silence was recorded as a wait in the system. Before and after it either
   // thread may work for long, as main does before backward, and an optimizer in Python after it.
   bool waited(std::uint16_t thread, Span silent) const {
@@ -77,6 +123,8 @@ class Handovers {
   std::vector<std::vector<Ns>> launches_;  // by thread: when it launched
   std::vector<std::vector<Span>> waits_;   // by thread: in the system, in order
   std::vector<std::uint16_t> launchers_;
+  std::vector<Row> makes_;      // OS calls that made threads, in order
+  std::vector<Ns> first_seen_;  // by thread; empty if none was made
 };
 
 // By thread: the calls that are not nested in another one.
@@ -143,7 +191,8 @@ void ReplayGraph::find_host_edges() {
 
       const Ns free_at =
           before == no_row ? steps.window.start : std::min(t.calls.end[before], start);
-      if (const Row other = handovers.waited_for(thread, {free_at, start}); other != no_row) {
+      if (const Row other = handovers.waited_for(thread, {free_at, start}, before == no_row);
+          other != no_row) {
         recorded.set(b, edge::handover, end_node(other), start - t.calls.end[other]);
         recorded.weight[b][edge::previous] = before == no_row ? steps.window.start : 0;
       }

@@ -384,21 +384,22 @@ TEST_CASE("classes: one table says what OS calls do") {
       all += own().does(static_cast<OsCallDoes>(d), call) ? '1' : '0';
     return all;
   };
-  // wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write
-  CHECK(does("poll") == "10000000");
-  CHECK(does("pthread_cond_timedwait") == "10111000");
-  CHECK(does("pthread_cond_wait") == "10100000");
-  CHECK(does("futex") == "10110000");
-  CHECK(does("pthread_mutex_lock") == "00010000");
-  CHECK(does("pthread_cond_signal") == "00000100");
-  CHECK(does("sem_wait") == "10100000");
-  CHECK(does("sem_post") == "00000000");
-  CHECK(does("clock_nanosleep") == "01000000");
-  CHECK(does("recvmsg") == "10000000");
-  CHECK(does("pread64") == "00000010");
-  CHECK(does("file access") == "00000010");
-  CHECK(does("fwrite") == "00000001");
-  CHECK(does("mmap") == "00000000");
+  // wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write, make_thread
+  CHECK(does("pthread_create") == "000000001");
+  CHECK(does("poll") == "100000000");
+  CHECK(does("pthread_cond_timedwait") == "101110000");
+  CHECK(does("pthread_cond_wait") == "101000000");
+  CHECK(does("futex") == "101100000");
+  CHECK(does("pthread_mutex_lock") == "000100000");
+  CHECK(does("pthread_cond_signal") == "000001000");
+  CHECK(does("sem_wait") == "101000000");
+  CHECK(does("sem_post") == "000000000");
+  CHECK(does("clock_nanosleep") == "010000000");
+  CHECK(does("recvmsg") == "100000000");
+  CHECK(does("pread64") == "000000100");
+  CHECK(does("file access") == "000000100");
+  CHECK(does("fwrite") == "000000010");
+  CHECK(does("mmap") == "000000000");
 }
 
 TEST_CASE("classes: what frameworks mean by the names of ranges and threads") {

@@ -122,7 +122,8 @@ TEST_CASE("patterns: each expression of the tables is one by itself") {
                                                        "poll_lock",
                                                        "wake",
                                                        "read",
-                                                       "write"};
+                                                       "write",
+                                                       "make_thread"};
   std::size_t count = 0;
   const std::function<void(const toml::node&, std::string_view)> check = [&](const toml::node& node,
                                                                              std::string_view key) {

@@ -214,6 +214,46 @@ TEST_CASE("replay: a thread waits for another although it resumes a while after 
   CHECK(with("").us({pause}) == doctest::Approx(100'000).epsilon(0.01));
 }
 
+// Six steps of 50 ms: the main thread launches `a` until 1 ms, thinks until 10 ms and makes a
+// thread for the step, which launches a product of 30 ms and reads its result. Main goes on when it
+// has.
+std::string threads_born_each_step(bool recorded) {
+  std::string os_calls, calls, ops, ranges;
+  for (int step = 0; step < 6; ++step) {
+    const int at = 50'000 * step;
+    ranges += fmt::format("{{ {}, {}, 'step {}' }},", at, at + 49'999, step);
+    if (recorded)
+      os_calls += fmt::format("{{ {}, {}, 'pthread_create' }},", at + 10'000, at + 10'050);
+    for (int i = 0; i < 3; ++i)
+      ops += fmt::format(
+          "{{ {0}, {1}, kernel = 'a', launched = {{ {2}, {3} }} }},"
+          "{{ {4}, {5}, kernel = 'b', launched = {{ {6}, {7} }} }},",
+          at + 100 + 300 * i, at + 200 + 300 * i, at + 90 + 300 * i, at + 95 + 300 * i,
+          at + 42'110 + 300 * i, at + 42'210 + 300 * i, at + 42'100 + 300 * i,
+          at + 42'105 + 300 * i);
+    for (int i = 0; i < 3; ++i)
+      ops += fmt::format(
+          "{{ {}, {}, kernel = 'product', launched = {{ {}, {} }}, thread = 'worker {}' }},",
+          at + 12'020 + 10'000 * i, at + 22'015 + 10'000 * i, at + 12'000 + 20 * i,
+          at + 12'010 + 20 * i, step);
+    calls += fmt::format("{{ {}, {}, 'cudaStreamSynchronize', thread = 'worker {}' }},",
+                         at + 12'100, at + 42'030, step);
+  }
+  return fmt::format(
+      "{{ ranges = {{ {} }}, os_calls = {{ {} }}, calls = {{ {} }}, ops = {{ {} }} }}", ranges,
+      os_calls, calls, ops);
+}
+
+TEST_CASE("replay: a thread that is born in the window follows the one that made it") {
+  for (const bool recorded : {true, false}) {
+    CAPTURE(recorded);
+    const Replayed r(threads_born_each_step(recorded));
+    CHECK(r.us({}) == doctest::Approx(50'000).epsilon(0.01));
+    // The first calls of five threads did not wait for the window's begin.
+    CHECK(r.us({r.change<Scale>("product", 0.1)}) == doctest::Approx(23'000).epsilon(0.02));
+  }
+}
+
 TEST_CASE("replay: what is removed stays removed, whatever else changes") {
   const Replayed r(host_bound);
   const Remove gone = r.change<Remove>("b");

@@ -98,15 +98,15 @@ void device(const Given& g, Filter& filter) {
 
 // The enumerators that a rule names, as bits.
 template <class Enum>
-std::uint8_t bits_of(const Given& g, const char* what) {
-  static_assert(static_cast<std::size_t>(Enum::count) <= 8, "each has a bit");
+std::uint16_t bits_of(const Given& g, const char* what) {
+  static_assert(static_cast<std::size_t>(Enum::count) <= 16, "each has a bit");
   const std::vector<std::string> wanted = globs(g).list;
   std::vector<std::string> names;
-  std::uint8_t bits = 0;
+  std::uint16_t bits = 0;
   for (std::size_t e = 0; e < static_cast<std::size_t>(Enum::count); ++e) {
     names.emplace_back(name_of(static_cast<Enum>(e)));
     if (std::find(wanted.begin(), wanted.end(), names.back()) != wanted.end()) {
-      bits |= static_cast<std::uint8_t>(1 << e);
+      bits |= static_cast<std::uint16_t>(1 << e);
     }
   }
   for (const std::string& w : wanted) {
