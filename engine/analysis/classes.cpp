@@ -80,6 +80,8 @@ Classes::Classes(BuiltIn) {
                       Patterns(strings(entry["match"])), Patterns(strings(entry["except"]))});
   });
   waits_ = Patterns(strings(calls["call"]["waits"]));
+  selecting_kernels_ = Patterns(strings(calls["select"]["kernels"]));
+  selecting_operators_ = Patterns(strings(calls["select"]["operators"]));
   read_each(calls["os_call"], os_call_keys, os_calls_);
   add_call_results(calls);
 

@@ -136,6 +136,11 @@ class Classes {
     return c != KernelClass::none && products_[static_cast<std::size_t>(c)];
   }
 
+  /// Whether only the GPU knows how many results a kernel, or an operator, gives, so that the host
+  /// has to ask.
+  bool selects(std::string_view kernel) const { return selecting_kernels_.match(kernel); }
+  bool asks_for_size(std::string_view op) const { return selecting_operators_.match(op); }
+
   bool does(OsCallDoes what, std::string_view os_call) const {
     return os_calls_[static_cast<std::size_t>(what)].match(os_call);
   }
@@ -221,7 +226,7 @@ class Classes {
     Patterns match, except;
   };
   std::vector<CallPattern> calls_;
-  Patterns waits_;
+  Patterns waits_, selecting_kernels_, selecting_operators_;
   std::array<Patterns, static_cast<std::size_t>(OsCallDoes::count)> os_calls_;
   std::unordered_map<std::uint16_t, CallResult> results_;
   struct ExpectedResult {

@@ -57,6 +57,7 @@ struct ApiHost {
   const Facts& facts;
   const RowsInSteps& in_steps;
   const StepTime& step;                ///< to which times and shares refer
+  const Replay* replay = nullptr;      ///< null if nothing is replayed
   const OtherRules* others = nullptr;  ///< null for a rule that does not run after the others
 };
 
@@ -82,5 +83,7 @@ const std::vector<ChangeVerb>& change_verbs();
 /// of change_verbs each. Throws Error, also if all findings of the rule together name too many
 /// rows.
 Changes to_changes(const LuaTable& finding);
+/// The same of the list at `index`, which messages call `what`.
+Changes changes_at(lua_State* lua, int index, const std::string& what);
 
 }  // namespace gh

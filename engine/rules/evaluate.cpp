@@ -150,8 +150,8 @@ std::vector<Said> read_findings(lua_State* lua, int index, const Rule& rule,
 // check, and what to record instead.
 Answers run(const Rule& rule, const RuleSettings& settings, const Evaluated& on) {
   Answers answers;
-  const ApiHost host{on.analysis, on.facts, on.in_steps, on.step,
-                     rule.after_others ? on.others : nullptr};
+  const ApiHost host{on.analysis, on.facts,  on.in_steps,
+                     on.step,     on.replay, rule.after_others ? on.others : nullptr};
   LuaSandbox sandbox(limits_for(on.analysis.trace));
   sandbox.load(rule.code);
   sandbox.reset_budget();

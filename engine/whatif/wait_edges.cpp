@@ -3,17 +3,14 @@
 #include <limits>
 #include <string>
 
+#include "analysis/detect/waits.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {
 namespace {
 
-// Between the clocks of host and GPU, after the profiler has aligned them.
-constexpr Ns clock_skew_ns = 5'000;
 // What a waiting call takes by itself.
 constexpr Ns own_call_ns = 5'000;
-// Anything shorter is not a wait.
-constexpr Ns waited_ns = 20'000;
 // A launch that takes longer while many operations are queued is waiting for room in the queue. The
 // driver queues about 1,000.
 constexpr Ns queue_full_ns = 100'000;
@@ -52,8 +49,11 @@ class Waits {
     switch (const CallClass kind = g_.call_class(call)) {
       case CallClass::sync:
       case CallClass::allocation: return synced_with(call, kind == CallClass::allocation);
-      case CallClass::copy:
-      case CallClass::copy_sync: return copied(call, kind == CallClass::copy_sync);
+      case CallClass::copy: return copied(call);
+      // One whose copy is not in the report waited for its stream all the same.
+      case CallClass::copy_sync:
+        return launched_by_[call - g_.steps.calls.first] == no_row ? synced_with(call, false)
+                                                                   : copied(call);
       default: break;
     }
     if (!launches(g_.call_class(call))) return no_row;
@@ -104,30 +104,10 @@ class Waits {
     return own != no_index && other != no_index && own != other;
   }
 
-  // The copy that the call itself launched, if the call lasted until it was done. The last piece of
-  // a copy from pageable memory may still be in transit when the call returns.
-  Row copied(Row call, bool synchronous) const {
+  // The copy that the call itself launched, if it waited for it.
+  Row copied(Row call) const {
     const Row op = launched_by_[call - g_.steps.calls.first];
-    if (op == no_row) return no_row;
-    const Ns end = t_.calls.end[call];
-    const bool lasted = end - t_.calls.start[call] > waited_ns;
-    if (is_pageable(op) && lasted && t_.ops.start[op] < end) return op;
-    return (synchronous || lasted || is_staged(op)) && t_.ops.end[op] <= end + clock_skew_ns
-               ? op
-               : no_row;
-  }
-
-  bool is_pageable(Row op) const {
-    return t_.ops.source[op] == MemoryKind::pageable || t_.ops.target[op] == MemoryKind::pageable;
-  }
-
-  // Whether the driver copies through its own pinned buffer, so that the call returns only when the
-  // stream has come to the copy. Up to 64 KiB that go to the GPU it takes along (CUDA programming
-  // guide: what runs asynchronously to the host).
-  bool is_staged(Row op) const {
-    constexpr std::int64_t taken_along_bytes = 64 << 10;
-    return is_pageable(op) &&
-           (t_.ops.copy[op] == CopyKind::d2h || t_.ops.bytes[op] > taken_along_bytes);
+    return op != no_row && waited_for_copy(t_, g_.call_class(call), call, op) ? op : no_row;
   }
 
   // Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING): then nine tenths
@@ -157,7 +137,9 @@ class Waits {
     const Ns start = t_.calls.start[call], end = t_.calls.end[call];
     if (end - start < queue_full_ns || op == no_row) return no_row;
     const std::vector<Row>& ops = by_stream_[t_.ops.stream[op]];
-    const auto now = std::lower_bound(ops.begin(), ops.end(), op);
+    auto now = std::lower_bound(ops.begin(), ops.end(), op);
+    // What a graph consists of does not stand in its own way.
+    while (now != ops.begin() && t_.ops.call[*std::prev(now)] == call) --now;
     const auto queued =
         std::partition_point(ops.begin(), now, [&](Row o) { return t_.ops.end[o] <= end; });
     if (queued == ops.begin() || now - queued < queue_full) return no_row;

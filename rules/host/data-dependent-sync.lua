@@ -1,22 +1,3 @@
--- Kernels and operators whose number of results only the GPU knows, so that the host has to ask.
-local selects = {
-  "*NonZeroOp*",
-  "*DeviceSelect*",
-  "*DeviceCompactInit*",
-  "*DeviceUniqueByKey*",
-  "*thrust*unique*",
-  "*thrust*copy_if*",
-}
-local operators = {
-  "aten::nonzero",
-  "aten::nonzero,*",
-  "aten::masked_select*",
-  "aten::_unique*",
-  "aten::unique*",
-  "aten::where*",
-  "aten::repeat_interleave*",
-}
-
 return {
   id = "data-dependent-sync",
   category = "host",
@@ -131,21 +112,19 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local copies, _, deciding = trace:read_backs()
-    copies = copies:where { max_bytes = options.max_bytes }
-    local sized = copies
-      :beside(trace:ops { kind = "kernel", name = selects })
-      :plus(copies:where { launched_in = trace:ranges { name = operators } })
-    local found = sized:plus(deciding:where { max_bytes = options.max_bytes })
+    local calls, copies = trace:host_waits { on = { "decision" } }
+    local found = copies:where { max_bytes = options.max_bytes }
+    local _, _, _, _, sized = trace:read_backs()
+    sized = found:minus(found:minus(sized))
     local repeats = trace:fact "steps.found" == 1
     local times = found:count() / steps
     -- A step may be one turn of the loop: then each has a result that says how much was selected.
     local turns = sized:count() >= options.each * steps
       and trace:calls { class = { "launch", "graph_launch" } }:count()
         <= options.turn * sized:count()
+    local loop = not repeats or times >= options.least or turns
     if
       found:count() == 0
-      or (repeats and times < options.least and not turns)
       or (not repeats and (found:count() < options.all or found:at_start_or_end()))
     then
       return {}
@@ -159,15 +138,13 @@ return {
       pauses:where { stretch = { "offload", "phase", "compiler", "optimizer", "lock" } }
     )
     local after = pauses:where { after = found }
-    local idle = pauses:union_ns()
+    -- A loop that drains the GPU each time loses all of its pauses; any other wait what launching
+    -- ahead would save.
+    local drained = loop and after:count() >= options.drained * found:count()
+    local idle =
+      math.max(drained and pauses:union_ns() or 0, trace:saves_ns { { unblock = calls } } or 0)
     local share = idle / total
-    if
-      idle == 0
-      or share < options.share
-      or after:count() < options.drained * found:count()
-    then
-      return {}
-    end
+    if idle == 0 or share < options.share then return {} end
     local sizes = 2 * sized:count() >= found:count()
     return {
       {
@@ -194,7 +171,7 @@ return {
             threshold = options.share,
           },
         },
-        evidence = after:evidence { most = 5 },
+        evidence = (drained and after or calls):evidence { most = 5 },
       },
     }
   end,

@@ -86,6 +86,13 @@ local known = {
     },
   },
 }
+-- Rules that speak of waits of the host.
+local waiting = {
+  ["host-sync"] = { class = { "sync", "copy" } },
+  ["sync-memcpy"] = { class = { "copy_sync" } },
+  ["data-dependent-sync"] = { on = { "decision" } },
+}
+
 local exposed = {
   {
     fact = "account.copy_exposed_fraction",
@@ -292,22 +299,30 @@ return {
       findings[#findings].at_most = "note"
     end
     local kernels = trace:ops { kind = { "kernel", "graph" } }
+    -- What the host reads back goes with its waits.
+    local waited = trace:ops { min_ns = math.huge }
+    for rule, asked in pairs(waiting) do
+      local _, copies = trace:host_waits(asked)
+      if spoken[rule] then waited = waited:plus(copies) end
+    end
     for _, part in ipairs(exposed) do
       if (trace:fact(part.fact) or 0) >= options.share and not explained(part.rules) then
-        local rows = part.rows(trace)
+        local rows = part.rows(trace):minus(waited)
         local shown = rows:exposed(kernels:minus(rows))
         local time = rows:exposed_ns(kernels:minus(rows))
-        add(
-          part.subject,
-          "exposed",
-          part.what,
-          part.short,
-          (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")),
-          shown,
-          time
-        )
-        -- Of what hides for the most part, only the ends are exposed.
-        if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
+        if time >= options.share * total then
+          add(
+            part.subject,
+            "exposed",
+            part.what,
+            part.short,
+            (most_of(shown, part.by, ", most of them %s", shown:sum "duration_ns")),
+            shown,
+            time
+          )
+          -- Of what hides for the most part, only the ends are exposed.
+          if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
+        end
       end
     end
     return findings

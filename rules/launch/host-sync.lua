@@ -1,3 +1,11 @@
+local function names_of(calls)
+  local names = {}
+  for _, group in ipairs(calls:group "name") do
+    names[#names + 1] = group.key
+  end
+  return names
+end
+
 return {
   id = "host-sync",
   category = "launch",
@@ -17,12 +25,6 @@ return {
       unit = "count",
       doc = "Without steps: fewer waits in the whole recording are set-up or results, and a note, \z
         however long they take.",
-    },
-    input_share = {
-      default = 0.05,
-      unit = "fraction",
-      doc = "Idle time at the data loader, as a share of the step, from which it belongs to \z
-        data-loader-starvation and is left out here.",
     },
     range_share = {
       default = 0.9,
@@ -55,24 +57,25 @@ return {
   },
   messages = {
     seldom = "`{call}` makes the host wait for the GPU in one of {every} {units}{range}. The GPU \z
-      then runs out of work until the host has launched again: idle for {idle:lost} of \z
-      {each_step} ({share:fraction}).",
+      then runs out of work until the host has launched again. If the host did not wait it could \z
+      launch ahead, which saves {idle:lost} of {each_step} ({share:fraction}).",
     waits = "`{call}` makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each \z
-      time the GPU runs out of work until the host has launched again: idle for {idle:lost} of \z
-      {each_step} ({share:fraction}).",
+      time the GPU runs out of work until the host has launched again. If the host did not wait \z
+      it could launch ahead, which saves {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     seldom = "{call} drains the GPU in one of {every} {units}",
     waits = "{call} drains the GPU {times:once|# times} {a_step}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle because the host waited for it \z
-      (`cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize` and their driver \z
-      forms), until the host is ahead again. After a wait it counts no more than the wait itself \z
-      took: without it the host would be ahead by that much. Host work after the wait other than \z
-      launching is not counted. Waits for offloaded tensors, synchronous copies, allocations and \z
-      pools that release memory belong to other rules, and so do waits for results that decide \z
-      what is launched next (data-dependent-sync).",
+    what = "Replays the steps with and without the waits of the host for the GPU \z
+      (`cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize`, their driver \z
+      forms, and copies through pageable memory that wait by themselves), both without what the \z
+      profiler adds: a profiler makes the host late, and recorded waits short. Whatever the host \z
+      does after a wait, launching or its own work, then runs beside the GPU, as far as the host \z
+      can keep up. Waits for offloaded tensors, synchronous copies, large copies through pageable \z
+      memory, memory that is given back and results that decide what is launched next belong to \z
+      other rules (`trace:host_waits`).",
     why = "The GPU stays busy only while the host launches ahead of it. A wait lets the GPU catch \z
       up; whatever the host does next, launching or loading, happens with the GPU idle.",
     fix = 'Read results seldom and late: no `.item()`, `.cpu()`, `print(loss)` or if tensor: in \z
@@ -85,6 +88,14 @@ return {
   },
   advice = {
     {
+      when = "turns",
+      unless = "planner",
+      jax = "Keep loops off the host{.}: XLA's loop (`lax.scan`, `fori_loop`, `while_loop`) asks \z
+        the host after each turn whether to go on, and a turn here is short. Do several turns at \z
+        once (`unroll=`), many loops side by side (`jax.vmap`), or run scalar loops on the CPU \z
+        (`jax.default_device`).",
+    },
+    {
       when = "planner",
       vllm = "Plan the next step while this one runs{.}: `--async-scheduling`, and no option that \z
         disables it (`--no-async-scheduling`).",
@@ -94,7 +105,7 @@ return {
     },
     {
       when = "several_values",
-      unless = "planner",
+      unless = { "planner", "turns" },
       pytorch = {
         training = "Read scalars together every 50 steps{.}: {values} single values {a_step} are \z
           read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until \z
@@ -117,7 +128,7 @@ return {
     },
     {
       when = "one_value",
-      unless = "planner",
+      unless = { "planner", "turns" },
       pytorch = {
         training = "Read the loss every 50 steps{.}: `.item()`, `print(loss)` or an isnan check \z
           reads a single value back each time. Or read that of the previous step.",
@@ -128,7 +139,14 @@ return {
         every few iterations, or read that of the previous one, into pinned memory.",
     },
     {
-      unless = { "planner", "several_values", "one_value" },
+      when = "results",
+      unless = "planner",
+      "Launch ahead, and read results a step later{.}: {bytes:bytes} are read back each time, and \z
+        nothing is launched until they are there. Copy into pinned memory, launch the next step, \z
+        and wait for the copy's event only then: planning and launching overlap with the GPU.",
+    },
+    {
+      unless = { "planner", "several_values", "one_value", "results" },
       pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`{.}: no value is \z
         read back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
         instead.",
@@ -161,74 +179,42 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local waits = trace:calls { class = "sync" }
-    local names = {}
-    for _, group in ipairs(waits:group "name") do
-      names[#names + 1] = group.key
-    end
-    -- Waits for tensors that go to the host and come back belong to the offload.
-    local offloaded, pairs_found = trace:round_trips()
-    if pairs_found < 2 * steps then offloaded = offloaded:minus(offloaded) end
-    offloaded = offloaded:plus(trace:streamed_uploads())
-    local saving = trace:ranges { phase = "checkpoint" } -- reported by checkpoint-stall
-    local reads, _, deciding = trace:read_backs() -- reported by data-dependent-sync
-    if trace:fact "steps.found" == 0 or deciding:count() < 2 * steps then
-      deciding = deciding:minus(deciding)
-    end
-    offloaded = offloaded:plus(deciding)
-    local function own(idle)
-      return idle
-        :minus(idle:where { after = offloaded })
-        :minus(idle:where { before = offloaded })
-        :minus(idle:where { inside = saving })
-    end
+    local purposes = { on = { "work", "result", "upload" }, class = { "sync", "copy" } }
+    local calls, copies = trace:host_waits(purposes)
+    if calls:count() == 0 then return {} end
+    local single = copies:where { direction = "d2h", max_bytes = options.value_bytes }
+    local change = { { remove = single }, { unblock = calls } }
+    local dry = trace:idle { cause = "sync", name = names_of(calls) }
+    local lost = trace:saves_ns(change) or dry:union_ns()
+    local share = lost / total
+    if lost == 0 or share < options.share then return {} end
 
-    local dry = own(trace:idle { cause = "sync", name = names })
-    -- What releases a pool's memory to the system belongs to alloc-churn.
-    if trace:calls { class = "allocation", name = "*FreeAsync*" }:count() > 0 then
-      dry = dry:exposed(trace:os_calls { name = "ioctl" })
-    end
-    if dry:count() == 0 then return {} end
-    -- What followed a wait, but no more than the wait took.
-    local after = { "launch", "launch_latency" }
-    if trace:idle { cause = "input" }:union_ns() < options.input_share * total then
-      after[3] = "input"
-    end
-    local idle =
-      own(trace:idle { cause = after, drained = true, name = names }):plus(dry):union_ns()
-    -- Each device waits for the threads that launch on it.
-    local blocked, devices, blocking = 0, 0, waits:minus(waits)
-    for _, device in ipairs(dry:group("device", 1000)) do
-      local threads = {} -- a filter takes no more than 200
-      for _, thread in ipairs(trace:idle { device = tonumber(device.key) }:group("thread", 200)) do
-        threads[#threads + 1] = thread.key
-      end
-      local own_waits = waits:where { thread = threads }
-      blocked, devices, blocking =
-        blocked + own_waits:union_ns(), devices + 1, blocking:plus(own_waits)
-    end
-    local share = idle / total
-    if idle == 0 or share < options.share then return {} end
-
-    local call = dry:group("name")[1].key
-    local calls = blocking:where { name = call }
+    local call = calls:group("name")[1].key
+    local of_name = calls:where { name = call }
     -- on a device that waits
-    local often = calls:count() / (steps * devices / trace:fact "device.count")
+    local threads = {} -- a filter takes no more than 200
+    for _, thread in ipairs(calls:group("thread", 200)) do
+      threads[#threads + 1] = thread.key
+    end
+    local devices = math.max(1, #trace:idle({ thread = threads }):group("device", 1000))
+    local often = of_name:count() / (steps * devices / trace:fact "device.count")
     -- the narrowest that holds most of them; one around the whole loop says nothing
     local range, range_ns = nil, options.range_share * total / trace:fact "device.count"
     for _, group in ipairs(trace:ranges():group("name", 200)) do
       local ns = group.rows:union_ns()
-      if ns < range_ns and 2 * calls:where { inside = group.rows }:count() > calls:count() then
+      if
+        ns < range_ns and 2 * of_name:where { inside = group.rows }:count() > of_name:count()
+      then
         range, range_ns = group.key, ns
       end
     end
-    local values = trace
-      :ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }
-      :count() / steps
+    local results = copies:where { direction = "d2h" }
+    local values, read = single:count() / steps, results:count() / steps
     -- Servers that generate tokens wait for the sampled one before they plan the next step; each
     -- has a switch to plan ahead.
     local planner = trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm"
     local several = values >= options.several_values
+    local one = not several and values >= options.one_value
     return {
       {
         subject = call,
@@ -238,44 +224,34 @@ return {
           times = math.max(1, math.floor(often + 0.5)),
           every = string.format("%.0f", 1 / often),
           range = range and string.format(", most in range '`%s`'", range:short()) or "",
-          idle = idle / steps,
+          idle = lost / steps,
           share = share,
           values = string.format("%.0f", values),
+          bytes = results:count() > 0 and results:median "bytes" or 0,
           brief = call:short(24),
         },
         about = true,
-        recoverable_ns = idle,
-        change = {
-          {
-            remove = trace:ops {
-              kind = "copy",
-              direction = "d2h",
-              max_bytes = options.value_bytes,
-            },
-          },
-          { unblock = blocking },
-        },
-        -- Waits for results that size what comes next belong to that rule.
-        follows_from = 2 * dry:where { after = reads }:count() > dry:count()
-            and "data-dependent-sync"
-          or nil,
-        at_most = trace:fact "steps.found" == 0 and calls:count() < options.least and "note"
+        recoverable_ns = lost,
+        change = change,
+        at_most = trace:fact "steps.found" == 0 and of_name:count() < options.least and "note"
           or nil,
         confidence = "high",
         metrics = {
           {
-            name = "idle after waits",
+            name = "saved without the waits",
             value = share,
             unit = "fraction",
             threshold = options.share,
           },
-          { name = "host blocked", value = blocked / total, unit = "fraction" },
+          { name = "host blocked", value = calls:union_ns() / total, unit = "fraction" },
         },
-        evidence = dry:evidence { most = 5 },
+        evidence = calls:evidence { most = 5 },
         seen = {
           planner = planner,
+          turns = trace:is "jax" and one,
           several_values = several,
-          one_value = not several and values >= options.one_value,
+          one_value = one,
+          results = not several and not one and read >= options.one_value,
         },
       },
     }

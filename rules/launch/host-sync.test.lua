@@ -93,7 +93,7 @@ local function trims(free)
   return trace
 end
 
-return {
+local cases = {
   {
     name = "leaves pools that give memory back to alloc-churn",
     trace = trims "cudaFreeAsync",
@@ -171,6 +171,7 @@ return {
     expect = { { severity = "warning" } },
   },
   {
+    -- 510 us of the 9.1 ms that are left without what recording launches adds
     name = "counts no more than the host was blocked",
     trace = steps(0, {
       calls = { { 490, 1000, "cudaStreamSynchronize" } },
@@ -188,7 +189,7 @@ return {
         return ops
       end)(),
     }),
-    expect = { { severity = "warning", worth = { 0.04, 0.052 } } },
+    expect = { { severity = "warning", worth = { 0.054, 0.058 } } },
   },
 
   {
@@ -199,7 +200,7 @@ return {
       {
         severity = "note",
         message = "*for the GPU once a step. Each*",
-        worth = { 0.01, 0.013 },
+        worth = { 0.0135, 0.0145 },
       },
     },
   },
@@ -210,7 +211,7 @@ return {
       {
         severity = "warning",
         message = "*for the GPU once a step. Each*",
-        worth = { 0.04, 0.052 },
+        worth = { 0.054, 0.058 },
       },
     },
   },
@@ -262,7 +263,7 @@ return {
   {
     name = "is silent with thresholds of zero and no wait",
     trace = { ops = { { 20, 900, kernel = "nvjet_tst_gemm" } } },
-    options = { share = 0, input_share = 0 },
+    options = { share = 0 },
     expect = "clean",
   },
   {
@@ -286,12 +287,22 @@ return {
     expect = "clean",
   },
   {
-    name = "is silent about the loader after one wait, which has a rule",
+    name = "counts what the host does after a wait: it would do that beside the GPU",
     trace = steps(0, {
       ranges = { { 0, 9900, "step {n}" }, { 5, 4000, "dataloader" } },
       ops = { { 4020, 9990, kernel = "nvjet_tst_gemm", launched = { 4005, 4010 } } },
       calls = { { 4020, 10000, "cudaStreamSynchronize" } },
     }),
+    expect = { { severity = "error", worth = { 0.39, 0.41 } } },
+  },
+  {
+    name = "is silent where the host cannot keep up without the wait either",
+    trace = steps(0, {
+      ranges = { { 0, 9990, "step {n}" }, { 2100, 9900, "preparing" } },
+      ops = { { 20, 2000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } },
+      calls = { { 20, 2005, "cudaStreamSynchronize" } },
+    }),
+    options = { share = 0.25 },
     expect = "clean",
   },
   {
@@ -370,3 +381,8 @@ return {
     expect = { { severity = "note" } },
   },
 }
+-- What a wait costs is told by replaying the steps without it.
+for _, case in ipairs(cases) do
+  case.replay = case.trace and true or nil
+end
+return cases

@@ -194,12 +194,8 @@ return {
   },
   evaluate = function(trace, options, factors)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    -- Time lost to a wait is charged to the wait (host-sync, sync-memcpy).
-    local launching = trace:idle {
-      cause = { "launch", "launch_latency" },
-      max_ns = options.pause_ns,
-      drained = false,
-    }
+    local launching =
+      trace:idle { cause = { "launch", "launch_latency" }, max_ns = options.pause_ns }
     -- Pauses inside a graph that is still being launched come from tracing it node by node.
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })

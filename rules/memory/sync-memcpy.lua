@@ -13,19 +13,14 @@ return {
     share = {
       default = 0.03,
       unit = "fraction",
-      doc = "Reported from this share of the step: time in which the GPU is idle while the host \z
-        is in a synchronous copy or memset.",
+      doc = "Reported from this share of the step: what waiting in a synchronous copy or memset \z
+        costs.",
     },
     least = {
       default = 10,
       unit = "count",
       doc = "Fewer such calls in the whole recording are set-up or results, however long they \z
         take.",
-    },
-    min_bytes = {
-      default = 65537,
-      unit = "bytes",
-      doc = "Copies from this size on through pageable memory belong to pageable-memcpy; as there.",
     },
     value_bytes = {
       default = 64,
@@ -47,7 +42,7 @@ return {
   messages = {
     copies = "{count:# synchronous copy or memset|# synchronous copies or memsets} {a_step} \z
       (mostly `{call}`) {count:blocks the host until it is|block the host until they are} done. \z
-      Meanwhile, and until the host goes on, the GPU is idle for {idle:lost} of {each_step} \z
+      If the host did not wait it could launch ahead, which saves {idle:lost} of {each_step} \z
       ({share:fraction}).",
   },
   headlines = {
@@ -55,11 +50,11 @@ return {
       the host {a_step}",
   },
   doc = {
-    what = "Adds up the time in which a GPU is idle while the host is inside `cudaMemcpy`, \z
-      `cudaMemset` or another copy that returns only when it is done. The copy itself is not \z
-      counted: it is the GPU's work. Copies of offloaded tensors belong to offload-sync-gap, \z
-      those of more than 64 KiB through pageable memory to pageable-memcpy, those of data that \z
-      could stay on the device to resident-data.",
+    what = "Replays the steps with and without the host's waits in `cudaMemcpy`, `cudaMemset` or \z
+      another copy that returns only when it is done. The copy itself is not counted: it is the \z
+      GPU's work. Copies of offloaded tensors belong to offload-sync-gap, those of more than 64 \z
+      KiB through pageable memory to pageable-memcpy, those of data that could stay on the device \z
+      to resident-data.",
     why = "A synchronous copy waits for all work before it and lets none be queued behind it: the \z
       GPU idles before and after it, however small the copy is.",
     fix = "`cudaMemcpyAsync` and `cudaMemsetAsync` on the stream of the kernels, from pinned \z
@@ -99,35 +94,25 @@ return {
     },
   },
   evaluate = function(trace, options)
-    local copies = trace:calls { class = "copy_sync" }
+    local copies, waited =
+      trace:host_waits { on = { "work", "result", "upload" }, class = { "copy_sync" } }
     if copies:count() == 0 or copies:count() < options.least then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local names = {}
-    for _, group in ipairs(copies:group "name") do
-      names[#names + 1] = group.key
-    end
-    local waits = trace:idle { cause = "sync", name = names }
-    local offloaded, pairs_found = trace:round_trips()
-    if pairs_found >= 2 * steps then
-      waits =
-        waits:minus(waits:where { after = offloaded }):minus(waits:where { before = offloaded })
-    end
-    -- Copies of tensors in pageable memory belong to pageable-memcpy, those of data that could
-    -- stay on the device to resident-data.
-    local large = trace
-      :ops { kind = "copy", memory = "pageable", min_bytes = options.min_bytes }
-      :plus((require "residency"(trace)))
-    waits = waits:minus(waits:where { after = large }):minus(waits:where { before = large })
-    local idle = waits:union_ns()
-    local share = idle / total
-    if idle == 0 or share < options.share then return {} end
-
-    local call = waits:group("name")[1].key
     -- Flags and sums: asynchronous copies do not help, since the host waits for them; most need
-    -- not be copied at all.
+    -- not be copied at all. Without steps they are results.
     local values =
       trace:ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }
     local small, nothing = values:count() / steps, values:minus(values)
+    local change = {
+      { remove = trace:fact "steps.found" == 1 and values or nothing },
+      { unblock = copies },
+    }
+    local call = copies:group("name")[1].key
+    local lost = trace:saves_ns(change)
+      or trace:idle({ cause = "sync", name = call }):union_ns()
+    local share = lost / total
+    if lost == 0 or share < options.share then return {} end
+
     local mostly = 2 * values:count() > copies:count()
     return {
       {
@@ -139,27 +124,29 @@ return {
             copies:count() / steps
           ),
           call = call,
-          idle = idle / steps,
+          idle = lost / steps,
           share = share,
           values = string.format("%.0f", small),
           async = call:starts_with "cuda" and call .. "Async" or "cudaMemcpyAsync",
         },
-        recoverable_ns = idle,
+        recoverable_ns = lost,
         -- Without steps they are results.
-        change = {
-          { remove = trace:fact "steps.found" == 1 and values or nothing },
-          { unblock = copies },
-        },
+        change = change,
+        -- Data that could stay on the device is not copied at all.
+        follows_from = 2 * waited:minus(waited:minus((require "residency"(trace)))):count()
+              > waited:count()
+            and "resident-data"
+          or nil,
         about = true,
         metrics = {
           {
-            name = "idle in synchronous copies",
+            name = "saved without the waits",
             value = share,
             unit = "fraction",
             threshold = options.share,
           },
         },
-        evidence = waits:evidence { most = 5 },
+        evidence = copies:evidence { most = 5 },
         seen = {
           mostly_values = small >= options.one_value and mostly,
           some_values = not mostly and small >= options.several_values,

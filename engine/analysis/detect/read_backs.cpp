@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/host_threads.hpp"
+#include "analysis/structure/structure.hpp"
 
 namespace gh {
 namespace {
@@ -105,6 +106,7 @@ class ReadBackFinder {
     of_threads(false);
     ReadBacks found;
     found.copies = RowBits(copies_).set();
+    found.sized = sized(found.copies);
     // One per step is a logged loss, which decides nothing: most programs end here.
     if (found.copies.size() >= 2 * static_cast<std::size_t>(a_.step_count())) compare();
     found.waits = std::move(waits_).set();
@@ -114,6 +116,38 @@ class ReadBackFinder {
   }
 
  private:
+  // A memset between the two clears what the kernel counts in.
+  RowSet sized(const RowSet& copies) const {
+    std::vector<std::int8_t> selects(t_.names.size(), -1);  // by name; -1: not asked yet
+    const auto does_select = [&](Row op) {
+      if (t_.ops.kind[op] != OpKind::kernel) return false;
+      std::int8_t& answer = selects[t_.ops.name[op]];
+      if (answer < 0) answer = a_.classes.selects(t_.names[t_.ops.name[op]]) ? 1 : 0;
+      return answer == 1;
+    };
+    RowBits found(t_.ops.size());
+    for (const DeviceSteps& device : a_.devices) {
+      std::vector<Row> copy(t_.streams.size(), no_row);  // the last thing on a stream, if a copy
+      std::vector<std::uint8_t> after(t_.streams.size());
+      for (const Row op : device.ops) {
+        const std::uint32_t stream = t_.ops.stream[op];
+        if (t_.ops.kind[op] == OpKind::set) continue;
+        const bool select = does_select(op);
+        if (copies_.holds(op) && after[stream] != 0) found.add(op);
+        if (select && copy[stream] != no_row) found.add(copy[stream]);
+        copy[stream] = copies_.holds(op) ? op : no_row;
+        if (!copies_.holds(op)) after[stream] = select;
+      }
+    }
+    copies.each([&](Row op) {
+      const Row in = a_.structure().ranges().first_on_own_thread(
+          t_.calls, t_.ops.call[op],
+          [&](Row range) { return a_.classes.asks_for_size(t_.names[t_.ranges.name[range]]); });
+      if (in != no_row) found.add(op);
+    });
+    return std::move(found).set();
+  }
+
   void compare() {
     bool compared = false;
     for (const DeviceSteps& device : a_.devices) {

@@ -10,6 +10,8 @@ namespace gh {
 struct ReadBacks {
   RowSet copies;
   RowSet waits;     ///< the calls that waited: the copy's own, or a synchronization after it
+  RowSet sized;     ///< copies that tell how much was selected: beside kernels that select, or of
+                    ///< operators that do
   RowSet deciding;  ///< copies after which the GPU gets different work than in other steps
   /// All operations whose name, grid or size does not occur equally often in every step; empty if
   /// fewer than three steps can be compared, or with fewer than two copies a step.

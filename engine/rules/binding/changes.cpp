@@ -199,6 +199,14 @@ const std::vector<ChangeVerb>& change_verbs() {
   return verbs;
 }
 
+Changes changes_at(lua_State* lua, int index, const std::string& what) {
+  Changes changes;
+  LuaTable(lua, index, what)
+      .each([&](int i) { changes.push_back(binding::ChangeReader(lua, i).read()); },
+            binding::most_changes);
+  return changes;
+}
+
 Changes to_changes(const LuaTable& finding) {
   Changes changes;
   lua_State* lua = finding.lua();
@@ -206,9 +214,7 @@ Changes to_changes(const LuaTable& finding) {
     if (!lua_istable(lua, -1)) {
       throw Error("'change' must be a list, such as { { remove = operations } }");
     }
-    LuaTable(lua, -1, "'change' of a finding")
-        .each([&](int index) { changes.push_back(binding::ChangeReader(lua, index).read()); },
-              binding::most_changes);
+    changes = changes_at(lua, -1, "'change' of a finding");
   }
   lua_pop(lua, 1);
   return changes;

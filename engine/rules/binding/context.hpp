@@ -29,6 +29,7 @@ struct Context {
   const Facts& facts;
   const RowsInSteps& in_steps;
   const StepTime& step;
+  const Replay* replay;      ///< null if the steps cannot be replayed
   const OtherRules* others;  ///< null if this rule does not run after them
   Span window;
   std::vector<std::size_t> slot_of_device;  ///< by device of the trace
@@ -43,6 +44,7 @@ struct Context {
         facts(host.facts),
         in_steps(host.in_steps),
         step(host.step),
+        replay(host.replay && host.replay->reason().empty() ? host.replay : nullptr),
         others(host.others),
         window(analysis.analysed_window()),
         slot_of_device(trace().devices.size(), no_slot) {

@@ -110,6 +110,29 @@ const ReadBacks& RowsInSteps::read_backs() const {
       [this] { return std::make_shared<const ReadBacks>(find_read_backs(analysis_, ops)); });
 }
 
+const RoundTrips& RowsInSteps::round_trips() const {
+  return round_trips_.get([this] {
+    return std::make_shared<const RoundTrips>(
+        find_round_trips(analysis_, copies, least_trip_bytes));
+  });
+}
+
+const RowSet& RowsInSteps::streamed_uploads() const {
+  return streamed_uploads_.get([this] {
+    return std::make_shared<const RowSet>(
+        analysis_.has_steps()
+            ? find_streamed_uploads(analysis_, least_trip_bytes, least_upload_bursts)
+            : RowSet());
+  });
+}
+
+const std::vector<Wait>& RowsInSteps::waits() const {
+  return waits_.get([this] {
+    return std::make_shared<const std::vector<Wait>>(
+        find_waits(analysis_, {ops, calls, read_backs(), round_trips(), streamed_uploads()}));
+  });
+}
+
 const CollectiveKinds& RowsInSteps::collectives() const {
   return collectives_.get([this] { return std::make_shared<const CollectiveKinds>(analysis_); });
 }

@@ -7,6 +7,8 @@
 #include "analysis/analysis.hpp"
 #include "analysis/collectives.hpp"
 #include "analysis/detect/read_backs.hpp"
+#include "analysis/detect/round_trips.hpp"
+#include "analysis/detect/waits.hpp"
 #include "analysis/structure/structure.hpp"
 #include "base/lazy.hpp"
 #include "trace/row_set.hpp"
@@ -37,6 +39,11 @@ class RowsInSteps {
   const std::vector<Row>& meetings() const;
   /// What the host read back and waited for.
   const ReadBacks& read_backs() const;
+  /// Tensors that leave and come back, and weights that are streamed in, of the usual sizes.
+  const RoundTrips& round_trips() const;
+  const RowSet& streamed_uploads() const;
+  /// The calls in which the host waits for the GPU, in order.
+  const std::vector<Wait>& waits() const;
   /// By row of `idle`: the class of the host's stretch (stretches.hpp), which `find` computes on
   /// the first call.
   template <class Find>
@@ -51,6 +58,9 @@ class RowsInSteps {
   Lazy<std::vector<Spans>> stalls_;
   Lazy<std::vector<Row>> meetings_;
   Lazy<ReadBacks> read_backs_;
+  Lazy<RoundTrips> round_trips_;
+  Lazy<RowSet> streamed_uploads_;
+  Lazy<std::vector<Wait>> waits_;
   Lazy<std::vector<std::uint8_t>> stretches_;
   Lazy<CollectiveKinds> collectives_;
 };

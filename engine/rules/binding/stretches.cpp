@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "rules/binding/round_trips.hpp"
+#include "analysis/detect/round_trips.hpp"
 
 namespace gh::binding {
 namespace {
@@ -24,16 +24,15 @@ class StretchFinder {
       : c_(c),
         a_(c.analysis),
         t_(c.trace()),
-        trips_(find_round_trips(c, least_trip_bytes)),
-        streamed_(t_.ops.size()),
+        trips_(c.in_steps.round_trips().copies, t_.ops.size()),
+        streamed_(c.in_steps.streamed_uploads(), t_.ops.size()),
         reads_(c.in_steps.read_backs().copies, t_.ops.size()) {
     const bool model = runs_model();
-    has_trips_ = model && trips_.pairs >= 2 * a_.step_count();
+    has_trips_ = model && c.in_steps.round_trips().pairs >= 2 * a_.step_count();
     if (has_trips_)
-      std::move(find_round_trips(c, 1).copies).set().each([&](Row op) {
+      find_round_trips(a_, c.in_steps.copies, 1).copies.each([&](Row op) {
         trip_bytes_.insert(t_.ops.bytes[op]);
       });
-    if (a_.has_steps()) streamed_ = find_streamed_uploads(c, least_trip_bytes, least_upload_bursts);
     for (Row r = 0; r < t_.ranges.size(); ++r) {
       const auto phases = a_.names.phases[t_.ranges.name[r]];
       for (const Phase p : {Phase::checkpoint, Phase::evaluation, Phase::garbage_collection})
@@ -69,7 +68,7 @@ class StretchFinder {
  private:
   Stretch of(const Idle& i, const Spans& made, Ns usual, bool optimizes) {
     if (optimizes && travels(i.previous) && travels(i.next)) return Stretch::optimizer;
-    if (beside(i, streamed_) || (has_trips_ && beside(i, trips_.copies))) return Stretch::offload;
+    if (beside(i, streamed_) || (has_trips_ && beside(i, trips_))) return Stretch::offload;
     if (2 * overlap(phases_, i.span) >= i.span.length() && i.span.length() > 0)
       return Stretch::phase;
     if (i.span.length() >= std::max(compiler_ns, 2 * usual) &&
@@ -134,7 +133,7 @@ class StretchFinder {
     // The last or the first may be small, such as a norm's.
     for (const Idle& i : a_.account.devices[slot].idle)
       turned = turned || (i.cause == IdleCause::unknown && travels(i.previous) && travels(i.next) &&
-                          beside(i, trips_.copies) && t_.ops.copy[i.previous] == CopyKind::d2h &&
+                          beside(i, trips_) && t_.ops.copy[i.previous] == CopyKind::d2h &&
                           t_.ops.copy[i.next] == CopyKind::h2d);
     if (!turned) return false;
     bool optimizes = false;
@@ -281,9 +280,9 @@ class StretchFinder {
   const Context& c_;
   const Analysis& a_;
   const Trace& t_;
-  const RoundTrips trips_;
+  const RowBits trips_;
   std::set<std::int64_t> trip_bytes_;  // of all round trips, including small ones
-  RowBits streamed_;
+  const RowBits streamed_;
   const RowBits reads_;
   bool has_trips_ = false;
   Spans phases_;

@@ -14,6 +14,7 @@
 #include "read/environment.hpp"
 #include "rules/binding/verbs.hpp"
 #include "rules/texts_by_kind.hpp"
+#include "whatif/replay.hpp"
 
 namespace gh::binding {
 namespace {
@@ -35,6 +36,20 @@ int fact(lua_State* lua, const Context& c) {
 
 int total_ns(lua_State* lua, const Context& c) {
   push_number(lua, c.step.total_ns(c.analysis));
+  return 1;
+}
+
+// A replay passes over all that is replayed.
+int saves_ns(lua_State* lua, const Context& c) {
+  const Changes changes = changes_at(lua, 2, "what 'saves_ns' takes");
+  if (!c.replay) {
+    lua_pushnil(lua);
+    return 1;
+  }
+  charge(lua, c.replay->points());
+  const Ns now = c.replay->step_ns({});
+  const double saved = static_cast<double>(std::max<Ns>(0, now - c.replay->step_ns(changes)));
+  push_number(lua, now > 0 ? saved / static_cast<double>(now) * c.step.total_ns(c.analysis) : 0);
   return 1;
 }
 
@@ -203,6 +218,7 @@ int asked(lua_State* lua, const Context& c) {
 constexpr Verb recording_table[] = {
     {"trace:fact", verb<fact>},
     {"trace:total_ns", verb<total_ns>},
+    {"trace:saves_ns", verb<saves_ns>},
     {"trace:available", verb<available>},
     {"trace:threads", verb<thread_count>},
     {"trace:diagnostics", verb<diagnostics>},
