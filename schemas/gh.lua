@@ -18,6 +18,12 @@ function trace:fact(name) end
 ---@return any
 function trace:total_ns() end
 
+--- What these changes, a list as in a finding's `change`, save of all steps together (see total_ns), by replaying them without what the profiler adds; nil where the steps cannot be replayed.
+--- (changes) -> ns | nil
+---@param changes any
+---@return any
+function trace:saves_ns(changes) end
+
 --- Whether a source (kernels, copies, unified_copies, calls, ranges, os_calls, gpu_faults, cpu_faults, memory_use, samples, graph_nodes, cpu_stretches, host_samples, python_lock) was recorded; if not, why, and the profiler options that record it.
 --- (source) -> known, reason, record_with
 ---@param source any
@@ -141,8 +147,14 @@ function trace:round_trips(arguments) end
 ---@return gh.Selection
 function trace:streamed_uploads(arguments) end
 
---- Copies to the host that it waited for before it launched more GPU work in the step, and the calls that waited. `deciding`: those of the copies after which the GPU gets different work than in other steps (other kernels, grids or sizes) although the step begins the same; `changing`: all operations that do not occur equally often in every step. Both are empty if fewer than three steps can be compared, or with fewer than two copies a step.
---- () -> copies, waits, deciding, changing
+--- The calls in which the host waits for the GPU, and the copies that they wait for. Each call waits for one purpose, so that no two rules claim it: "work" (for what was launched before; nothing is read), "result" (a copy to the host, of any size), "decision" (one that decides what is launched next, or how much), "upload" (a copy to the GPU), "pageable" (a copy of more than 64 KiB through pageable memory), "offload" (see round_trips and streamed_uploads), "checkpoint" (while something is saved), "memory" (memory is given back). `on` is a list of these, `class` a list of classes of calls, as in a filter; without them: all.
+--- ({ on?, class? }) -> calls, copies
+---@param arguments any
+---@return any
+function trace:host_waits(arguments) end
+
+--- Copies to the host that it waited for before it launched more GPU work in the step, and the calls that waited. `deciding`: those of the copies after which the GPU gets different work than in other steps (other kernels, grids or sizes) although the step begins the same; `changing`: all operations that do not occur equally often in every step. Both are empty if fewer than three steps can be compared, or with fewer than two copies a step. `sized`: those that tell how much was selected, beside kernels that select or in operators that do (schemas/calls.toml).
+--- () -> copies, waits, deciding, changing, sized
 ---@return any
 function trace:read_backs() end
 
@@ -197,7 +209,7 @@ function trace:devices_in_turn() end
 ---@return table
 function trace:stream_turns() end
 
---- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase (of ranges) and does (of OS calls, and of what the host does in idle time: wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write) a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
+--- The rows that pass every test of the filter: name, class, kind, direction, from, to, memory (either end), cause, stretch, thread, collective, group take a glob or a list of globs; device, min_ns, max_ns, min_bytes, max_bytes, min_blocks, max_blocks a number; phase (of ranges) and does (of OS calls, and of what the host does in idle time: wait, sleep, wait_thread, wait_lock, poll_lock, wake, read, write, make_thread) a name or several; in_graph, own (a kernel of the program, not of a library or framework), inferred, drained, migrating a boolean; after, before, inside (wholly within its rows' time, on the same device), launched_in (by a call within these ranges) a selection.
 --- (filter) -> selection
 ---@param filter any
 ---@return gh.Selection

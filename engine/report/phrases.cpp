@@ -287,6 +287,50 @@ std::vector<std::string> loop_texts(const Analysis& a, const Report& report) {
   return texts;
 }
 
+namespace {
+
+std::string waited_for(const HostWait& wait) {
+  const std::string size = bytes_text(static_cast<double>(wait.bytes));
+  switch (wait.what) {
+    case WaitFor::result: return "for a result of " + size;
+    case WaitFor::decision: return "for a result that decides what comes next";
+    case WaitFor::upload: return "for an upload of " + size;
+    case WaitFor::pageable: return "for a copy of " + size + " through pageable memory";
+    case WaitFor::offload: return "for an offloaded tensor";
+    case WaitFor::checkpoint: return "for a checkpoint";
+    case WaitFor::memory: return "to give memory back";
+    default: return "for all work before it";
+  }
+}
+
+}  // namespace
+
+std::vector<WaitLine> wait_lines(const Report& report, double least_fraction) {
+  std::vector<WaitLine> lines;
+  for (const HostWait& wait : report.waits) {
+    const double fraction = report.step.ns > 0 ? static_cast<double>(wait.saves_ns) /
+                                                     static_cast<double>(report.step.ns)
+                                               : 0;
+    if (fraction < least_fraction) continue;
+    WaitLine line{&wait, fraction, "unknown", ""};
+    if (wait.without) line.saves = (wait.at_most ? "at most " : "") + duration(wait.saves_ns);
+    line.label = fmt::format("{} x {} {}",
+                             wait.per_step < 0.95 ? fmt::format("{:.2f}", wait.per_step)
+                                                  : fmt::format("{:.0f}", wait.per_step),
+                             wait.call, waited_for(wait));
+    if (!wait.op.empty()) line.label += ", in " + wait.op;
+    if (!wait.layer.empty()) line.label += (wait.op.empty() ? ", in " : " of ") + wait.layer;
+    if (!wait.source.file.empty())
+      line.label += fmt::format(", {}:{}", wait.source.file, wait.source.line);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string waits_title(const UnitWords& words) {
+  return fmt::format("What waits for the GPU cost {}, each alone", words.a);
+}
+
 std::string units_text(const Analysis& a) {
   const auto repeats = [](const DeviceSteps& d) {
     return d.source == StepSource::ranges || d.source == StepSource::kernels;

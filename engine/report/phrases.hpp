@@ -39,6 +39,18 @@ std::string repeats_text(const Analysis& analysis);
 /// step (33 %): idle: input, in 'next_batch'."
 std::vector<std::string> periodic_texts(const Analysis& analysis);
 
+/// A place at which the host waits for the GPU.
+struct WaitLine {
+  const HostWait* wait = nullptr;
+  double fraction = 0;  ///< that the step saves without it
+  std::string saves;    ///< "4.73 ms", "at most 1.33 ms"; "unknown" where nothing can be replayed
+  std::string label;    ///< "24 x cudaStreamSynchronize for a result of 1 byte, in aten::item"
+};
+/// Those that save this share of the step or more, the costliest first.
+std::vector<WaitLine> wait_lines(const Report& report, double least_fraction);
+/// "What waits for the GPU cost a step, each alone"
+std::string waits_title(const UnitWords& words);
+
 /// Which levels `--unit` has: "--unit chooses among: token, layer, window."; "" where nothing
 /// repeats. Searches for them anew.
 std::string units_text(const Analysis& analysis);

@@ -96,6 +96,7 @@ std::string html_of(const ReportPage& page) {
   body += section("account", account_title(a.words()), account_section(page));
   body += section("devices", "Device by device", devices_section(page));
   body += section("path", path_title(a.words()), path_section(page));
+  body += section("waits", waits_title(a.words()), waits_section(page));
   body += section("overview", "The whole window", overview);
   body += section("findings", "Findings", findings.empty() ? element("p", "None.") : findings);
   body += section("steps", fmt::format("How long {} take", a.words().many), steps_section(page));

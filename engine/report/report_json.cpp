@@ -189,6 +189,34 @@ Json periodic_events_json(const Analysis& a) {
   return list;
 }
 
+// Where the host waits for the GPU, and what the steps take without.
+Json waits_json(const Report& report) {
+  return json_list(wait_lines(report, 0), [](const WaitLine& line) {
+    const HostWait& w = *line.wait;
+    Json range = nullptr;
+    if (w.without) {
+      const auto [least, most] = w.without->saving_range(w.saves_ns);
+      range = {least, most};
+    }
+    return Json{
+        {"for", name_of(w.what)},
+        {"call", w.call},
+        {"operator", or_null(w.op)},
+        {"layer", or_null(w.layer)},
+        {"source", w.source.file.empty() ? Json(nullptr)
+                                         : Json{{"file", w.source.file}, {"line", w.source.line}}},
+        {"count_per_step", w.per_step},
+        {"blocked_ns", w.blocked_ns},
+        {"bytes", w.bytes > 0 ? Json(w.bytes) : Json(nullptr)},
+        {"saves_ns", w.without ? Json(w.saves_ns) : Json(nullptr)},
+        {"saves_range_ns", range},
+        {"saves_fraction", w.without ? Json(line.fraction) : Json(nullptr)},
+        {"at_most", w.at_most},
+        {"longest", {{"start_ns", w.longest.start}, {"end_ns", w.longest.end}}},
+        {"text", line.label}};
+  });
+}
+
 // Of the GPU's work, what the report has one by one, and what hides the rest.
 Json coverage_json(const Analysis& a) {
   Json hidden = Json::array();
@@ -314,6 +342,7 @@ Json report_json(const Analysis& a, const Report& report) {
           {"segments", segments_json(a, report)},
           {"steps", steps_json(a, report.step)},
           {"periodic_events", periodic_events_json(a)},
+          {"waits", waits_json(report)},
           {"account", account_json(cause_times(a, report.step), a.step_count())},
           {"coverage", coverage_json(a)},
           {"bound", bound_json(a, report.step)},

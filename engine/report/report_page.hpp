@@ -45,6 +45,7 @@ struct ReportPage {
 std::string plan_section(const ReportPage& page);
 std::string account_section(const ReportPage& page);
 std::string path_section(const ReportPage& page);
+std::string waits_section(const ReportPage& page);
 std::string devices_section(const ReportPage& page);
 std::string overview_section(const ReportPage& page, TimelineData& timelines);
 std::string findings_section(const ReportPage& page, TimelineData& timelines);

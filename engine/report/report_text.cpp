@@ -43,6 +43,21 @@ std::string path_table(const Analysis& a, const Report& report, const TextStyle&
   return out;
 }
 
+// Below this share of the step a wait is noise on the first screen.
+constexpr double least_wait_share = 0.01;
+// And what no digit would show in full.
+constexpr double shown_wait_share = 0.0005;
+
+std::string waits_table(const Analysis& a, const Report& report, const TextStyle& style,
+                        const Paint& paint) {
+  std::string out;
+  for (const WaitLine& l :
+       wait_lines(report, style.amount == Amount::full ? shown_wait_share : least_wait_share))
+    out += fmt::format("  {:>15} {:>6}  {}\n", l.saves, percent(l.fraction),
+                       shortened(l.label, std::max<std::size_t>(style.width, 45) - 27));
+  return out.empty() ? out : paint.bold(waits_title(a.words())) + '\n' + out;
+}
+
 std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,
                           const Paint& paint) {
   if (a.total_ns() == 0) return "";
@@ -217,6 +232,7 @@ std::string render_text(const Analysis& a, const Report& report, const TextStyle
     heading += wrapped(loop, style.width, 2) + '\n';
   out += paragraph(heading);
   out += paragraph(account_table(a, report.step, style, paint));
+  out += paragraph(waits_table(a, report, style, paint));
   if (full) out += paragraph(path_table(a, report, style, paint));
   for (const std::string& periodic : full ? periodic_texts(a) : std::vector<std::string>())
     out += wrapped(periodic, style.width, 2) + "\n\n";

@@ -290,7 +290,11 @@ Answers ask_rules(const std::vector<Rule>& rules, const Analysis& analysis, cons
     after.others = &others;
     ask(true, after);
   });
-  return joined(std::move(parts), step);
+  Answers all = joined(std::move(parts), step);
+  // Of steps that fixes leave, nobody asks.
+  if (step_ns == 0)
+    all.waits = timed("waits", [&] { return host_waits(analysis, in_steps.waits(), replay); });
+  return all;
 }
 
 Report evaluate(const std::vector<Rule>& rules, const Analysis& analysis, const Facts& facts,

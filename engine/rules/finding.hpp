@@ -13,6 +13,7 @@
 #include "analysis/facts.hpp"
 #include "analysis/loop_place.hpp"
 #include "base/text.hpp"
+#include "rules/host_waits.hpp"
 #include "rules/suppression.hpp"
 #include "whatif/plan.hpp"
 
@@ -178,7 +179,8 @@ struct Asked {
   std::vector<std::string> clean;  ///< rules that found nothing
   std::vector<NotChecked> not_checked;
   std::vector<Failed> failed;
-  StepTime step;  ///< to which times and shares refer
+  StepTime step;                ///< to which times and shares refer
+  std::vector<HostWait> waits;  ///< of the recording itself
 };
 
 /// What all rules answered, in the rules' order.

@@ -152,6 +152,7 @@ struct ReplayGraph {
   void find_host_edges();
   void find_device_edges();
   void find_wait_edges();
+  void end_spin(const std::vector<Row>& calls, std::size_t last, Ns since, Row op);
   void find_collective_edges();
   void sort();
 };

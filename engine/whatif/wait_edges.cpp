@@ -45,6 +45,8 @@ class Waits {
            g_.analysis.classes.waits_implicitly(t_.names[t_.calls.name[call]]);
   }
 
+  Row spun_for(Row call) const { return synced_with(call, false); }
+
   Row waited_for(Row call) const {
     switch (const CallClass kind = g_.call_class(call)) {
       case CallClass::sync:
@@ -180,14 +182,34 @@ class Waits {
 
 }  // namespace
 
+// The last call of a spin comes when what it asks for is done, and those before it take no time of
+// their own: with less to wait for there are fewer of them.
+void ReplayGraph::end_spin(const std::vector<Row>& calls, std::size_t last, Ns since, Row op) {
+  const Trace& t = analysis.trace;
+  const Node end = end_node(calls[last]);
+  recorded.set(end, edge::wait, op_node(op), t.calls.end[calls[last]] - t.ops.end[op]);
+  for (std::size_t i = last; t.calls.start[calls[i]] >= since; --i) {
+    recorded.weight[end_node(calls[i])][edge::begin] = 0;
+    if (t.calls.start[calls[i]] == since || i == 0) break;
+    recorded.weight[begin_node(calls[i])][edge::previous] = 0;
+  }
+}
+
 void ReplayGraph::find_wait_edges() {
   const Trace& t = analysis.trace;
   const Waits waits(*this);
   std::vector<Ns> wakes;
   Ns unresolved_ns = 0;
-  for (const auto& calls : thread_calls)
-    for (const Row c : calls) {
+  for (const auto& calls : thread_calls) {
+    Spins spins(analysis);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const Row c = calls[i];
       const CallClass kind = call_class(c);
+      if (spins.ends_with(c)) {
+        if (const Row op = waits.spun_for(c); op != no_row && t.ops.end[op] > spins.since())
+          end_spin(calls, i, spins.since(), op);
+        continue;
+      }
       const Ns start = t.calls.start[c], end = t.calls.end[c], took = end - start;
       const Row op = waits.waited_for(c);
       if (op == no_row) {
@@ -211,6 +233,7 @@ void ReplayGraph::find_wait_edges() {
                                         : std::clamp<Ns>(wake, 0, std::min(took, own_call_ns));
       if (kind == CallClass::sync) wakes.push_back(wake);
     }
+  }
   wake_ns = median(std::move(wakes));
   unresolved = static_cast<double>(unresolved_ns) / static_cast<double>(steps.window.length());
 }

@@ -39,23 +39,23 @@ return {
   },
   messages = {
     main = "One process drives {devices} GPUs and sends {sent:# tensor|# tensors} {a_step} from \z
-      one to the others: {time:lost} of {each_step} ({share:fraction}) while nothing \z
-      computes.{turn}",
+      one to the others, and makes replicas of them: {time:lost} of {each_step} \z
+      ({share:fraction}) while nothing computes.{turn}",
   },
   headlines = {
     main = "One process copies the model to {devices} GPUs {a_step}",
   },
   doc = {
     what = "Looks for processes that drive several GPUs which all do the same, and for broadcasts \z
-      and copies between those GPUs in each step, and replays the step without them.",
+      and copies between those GPUs in each step. Then it replays the step without them and \z
+      without the pauses after them, in which the host makes replicas and starts threads.",
     why = "`torch.nn.DataParallel` replicates the model before each forward pass, gathers outputs \z
       on one GPU and sums gradients there. One process also launches for all GPUs, with threads \z
       that take turns at Python's lock. One process per GPU needs none of this.",
     fix = "`DistributedDataParallel` with one process per GPU (`torchrun`): replicas stay in \z
       place, and gradients are reduced in buckets during backward.",
     wrong = "A program that drives several GPUs and exchanges halos or parts of a field looks the \z
-      same if it sends many messages a step: those have to be sent. No shipped recording triggers \z
-      this rule yet.",
+      same if it sends many messages a step: those have to be sent.",
   },
   advice = {
     {
@@ -106,7 +106,9 @@ return {
       end
       local alike = least >= options.alike * most
         and process.together_ns >= options.together * process.busy_ns / process.devices
-      local time = sent:exposed_ns(compute)
+      -- The host then makes replicas of the modules, and a thread for each.
+      local making = trace:idle { after = sent, cause = { "unknown", "launch*" } }
+      local time = sent:exposed_ns(compute) + making:union_ns()
       if
         alike
         and sent:count() >= options.tensors * of_steps * (process.devices - 1)
@@ -130,11 +132,11 @@ return {
             },
             about = true,
             recoverable_ns = time,
-            change = { { remove = sent } },
+            change = { { remove = sent }, { pause = making } },
             confidence = known and "high" or "medium",
             metrics = {
               {
-                name = "sending the model",
+                name = "sending the model and making replicas",
                 value = time / total,
                 unit = "fraction",
                 threshold = options.share,

@@ -31,16 +31,41 @@ local function move(copies, reductions)
     or copied > constants.least_moved * reduced and copied < constants.most_moved * reduced
 end
 
+-- Where no loss is known by its kernels, and micro-batches repeat in the step: each reduces as
+-- much,
+-- in order of time on each device. A late rank's reductions may end in the next step.
+local function of_micro_batches(trace, reductions, found)
+  local phases = trace:fact "unit.micro_batches" or 1
+  local devices = reductions:group("device", 1000)
+  local steps = trace:fact "steps.count" / math.max(1, #devices)
+  for _, device in ipairs(devices) do
+    local each = device.count / (steps * phases)
+    if phases < 2 or each < 1 or each % 1 > 0 then return found end
+    local passed = 0
+    local last = device.rows:keep({ "start_ns" }, function()
+      passed = passed + 1
+      return (passed - 1) // each % phases == phases - 1
+    end)
+    found.last = found.last:plus(last)
+  end
+  found.phases, found.early = phases, reductions:minus(found.last)
+  found.bytes = found.early:sum "message_bytes"
+  return found
+end
+
 return function(trace)
   local losses = trace:ops { class = "softmax_loss" }
-  local halves = trace:ops { collective = { "all-reduce", "reduce-scatter" } }:phases(losses, 1)
+  local reductions = trace:ops { collective = { "all-reduce", "reduce-scatter" } }
+  local none = reductions:minus(reductions)
+  local found = { phases = 0, early = none, last = none, copies = none, bytes = 0 }
+  if losses:count() == 0 then return of_micro_batches(trace, reductions, found) end
+  local halves = reductions:phases(losses, 1)
   local gradients = halves[1]:minus(halves[1]:alike(halves.before, lane))
   local updates = trace:ops { class = "optimizer" }:phases(gradients, 1)[1]
   gradients = gradients:minus(gradients:alike(losses:phases(updates, 1)[1], step))
 
   local begins = trace:match { losses, gradients, by = "device", skip = "others" }.sequences
   local phases = gradients:phases(begins)
-  local none = gradients:minus(gradients)
 
   -- Steps in which a phase reduces something else than the first, or less. After the last there may
   -- be more: a norm, a loss.
@@ -55,7 +80,6 @@ return function(trace)
 
   local copies =
     trace:match { { of = trace:ops { direction = "d2d" }, least = 2 } }[1]:phases(begins)
-  local found = { phases = 0, early = none, last = none, copies = none }
   local function steps_with(phase) return phase and trace:steps():containing(phase):count() or 0 end
   local most = trace:steps():count() - steps_with(phases[1])
   for i, phase in ipairs(phases) do

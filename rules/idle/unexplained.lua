@@ -88,7 +88,7 @@ local known = {
 }
 -- Rules that speak of waits of the host.
 local waiting = {
-  ["host-sync"] = { class = { "sync", "copy" } },
+  ["host-sync"] = { class = { "sync", "copy", "event" } },
   ["sync-memcpy"] = { class = { "copy_sync" } },
   ["data-dependent-sync"] = { on = { "decision" } },
 }

@@ -1,9 +1,11 @@
-local function names_of(calls)
+-- Where nothing can be replayed: for how long the GPU was idle because of these waits.
+local function idle_after(trace, calls)
   local names = {}
   for _, group in ipairs(calls:group "name") do
     names[#names + 1] = group.key
   end
-  return names
+  local after = { cause = { "launch", "launch_latency" }, drained = true, name = names }
+  return trace:idle({ cause = "sync", name = names }):plus(trace:idle(after)):union_ns()
 end
 
 return {
@@ -179,13 +181,13 @@ return {
   },
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local purposes = { on = { "work", "result", "upload" }, class = { "sync", "copy" } }
+    local purposes =
+      { on = { "work", "result", "upload" }, class = { "sync", "copy", "event" } }
     local calls, copies = trace:host_waits(purposes)
     if calls:count() == 0 then return {} end
     local single = copies:where { direction = "d2h", max_bytes = options.value_bytes }
     local change = { { remove = single }, { unblock = calls } }
-    local dry = trace:idle { cause = "sync", name = names_of(calls) }
-    local lost = trace:saves_ns(change) or dry:union_ns()
+    local lost = trace:saves_ns(change) or idle_after(trace, calls)
     local share = lost / total
     if lost == 0 or share < options.share then return {} end
 

@@ -58,6 +58,7 @@ Json one_of_each_field() {
   all["segments"][0]["repeats"] = loop["segments"].back()["repeats"];
   all["segments"][0]["loop"] = loop["segments"].back()["loop"];
   all["segments"][0]["units"] = {{{"name", "frame"}, {"count", 4}, {"fraction", 0.5}}};
+  all["waits"] = report_of(advise("syncs-pageable.sqlite --format json"))["waits"];
   all["problems"] = {"some rows"};
   all["program"]["runners"] = {"DDP"};
   all["unit"]["levels"] = {{{"name", "micro-batch"}, {"count", 8}}};

@@ -23,7 +23,7 @@ TEST_CASE("text: the verdict comes first: what is wrong, what it costs, what to 
             .starts_with("compile-graphs.sqlite This report cannot be judged: "));
   // Where the first problem cannot be forecast, the plan is one of the others.
   CHECK(contains(on_one_line(advise("data-dependent-sync.sqlite").out),
-                 "; fixes 2, 3 and 5 below take a batch to about "));
+                 "; fixes 2 and 4 below take a batch to about "));
 }
 
 TEST_CASE("text: -q is the verdict and the plan, -v all the rest") {
@@ -125,6 +125,19 @@ TEST_CASE(
     CHECK(!contains(format, "with this fix alone, between 16"));
     CHECK(!contains(format, " a step ("));
   }
+}
+
+TEST_CASE("text: what waits for the GPU cost, each with its place") {
+  const std::string brief = on_one_line(advise("syncs-pageable.sqlite").out);
+  CHECK(contains(brief, "What waits for the GPU cost a step, each alone"));
+  CHECK(contains(brief, "x cudaStreamSynchronize for a result of 2 B, in optimizer"));
+  // What costs next to nothing is not said at first, and in full only if a digit shows it.
+  CHECK_FALSE(contains(brief, "0.20 x"));
+  CHECK_FALSE(contains(on_one_line(advise("good.sqlite").out), "waits for the GPU cost"));
+  CHECK(contains(on_one_line(advise("good.sqlite -v").out), "waits for the GPU cost"));
+  const std::string page = advise("syncs-pageable.sqlite --format html").out;
+  CHECK(contains(page, "<section id=\"waits\""));
+  CHECK(contains(page, "for a result of 2 B, in optimizer"));
 }
 
 TEST_CASE("text: no line is longer than the terminal is wide, and none ends in spaces" *

@@ -18,7 +18,7 @@ using namespace gh;
 namespace {
 
 // The answer to a question as text; the question is the body of a Lua function that gets `trace`.
-std::string answer(const std::string& trace, const std::string& question) {
+std::string failure(const std::string& trace, const std::string& question, bool replayed = true) {
   const Rule rule = load_rule(
       "return { id = 'asks', category = 'tests', title = 'Asks', since = '0.1', messages = { m = "
       "'m' }, doc = { what = 'a', why = 'b', fix = 'c', wrong = 'd' },\n"
@@ -27,9 +27,13 @@ std::string answer(const std::string& trace, const std::string& question) {
       "asks.lua");
   const Analysis analysis(trace_from_text("return " + trace), Classes(), {});
   const Facts facts(analysis);
-  const Report report = evaluate({rule}, analysis, facts, {});
+  const Report report = evaluate({rule}, analysis, facts, {}, replayed);
   REQUIRE(report.failed.size() == 1);
-  const std::string& error = report.failed[0].error;
+  return report.failed[0].error;
+}
+
+std::string answer(const std::string& trace, const std::string& question, bool replayed = true) {
+  const std::string error = failure(trace, question, replayed);
   const std::size_t open = error.find('<'), close = error.rfind('>');
   REQUIRE_MESSAGE(open != error.npos, error);
   return error.substr(open + 1, close - open - 1);
@@ -648,6 +652,38 @@ TEST_CASE("binding: a read-back is a result that the host waits for before it la
   CHECK(answer(with(""), ask) == "0 0 0");                                     // nothing waits
   CHECK(answer(with("{ 30, 60, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // for something else
   CHECK(answer(with("{ 930, 950, 'cudaStreamSynchronize' }"), ask) == "0 0 0");  // after the step
+}
+
+TEST_CASE("binding: waits of the host by purpose and class of call") {
+  const std::string trace =
+      "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, 'step {n}' } }, ops = { { 10, "
+      "100, kernel = 'a', launched = { 5, 8 } }, { 101, 103, copy = 'd2h', bytes = 4, launched = { "
+      "20, 25 } }, { 300, 900, kernel = 'b', launched = { 290, 295 } } }, calls = { { 30, 110, "
+      "'cudaStreamSynchronize' }, { 310, 905, 'cudaDeviceSynchronize' } } }";
+  const auto counts = [&](const std::string& asked) {
+    return answer(trace, "local calls, copies = trace:host_waits" + asked +
+                             " return calls:count() .. ' ' .. copies:count()");
+  };
+  CHECK(counts("()") == "11 5");
+  CHECK(counts("{ on = { 'result' } }") == "5 5");
+  CHECK(counts("{ on = { 'work' }, class = { 'sync' } }") == "6 0");
+  CHECK(counts("{ class = { 'copy' } }") == "0 0");
+  CHECK(support::contains(failure(trace, "trace:host_waits { on = { 'results' } }"),
+                          "no wait is for 'results' (did you mean 'result'?)"));
+}
+
+TEST_CASE("binding: what changes save, by replaying them") {
+  // The host waits for 900 of each 1000 us, and then needs 100 us until the next kernel is there.
+  const std::string trace =
+      "{ repeats = { times = 6, every = 1000 }, ranges = { { 0, 990, 'step {n}' } }, ops = { { "
+      "100, "
+      "900, kernel = 'a', launched = { 90, 95 } } }, calls = { { 100, 905, "
+      "'cudaStreamSynchronize' } } }";
+  const std::string ask =
+      "local saved = trace:saves_ns { { unblock = trace:host_waits() } } return saved and "
+      "string.format('%.2f', saved / trace:total_ns())";
+  CHECK(answer(trace, ask) == "0.20");
+  CHECK(answer(trace, ask, false) == "nil");  // without a replay nobody knows
 }
 
 TEST_CASE("binding: operations inside a loop and after it") {

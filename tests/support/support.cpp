@@ -89,10 +89,13 @@ bool is_marked(const fs::path& path) {
                                              "cpu-optimizer",
                                              "cpuadam",
                                              "cu-alloc-async-trim",
+                                             "cu-condition-variable",
                                              "cu-data-dependent-sync",
                                              "cu-dependency-stall",
                                              "cu-dependency-stall-legacy",
                                              "cu-dependency-stall-lookalike",
+                                             "cu-frames-allocated",
+                                             "cu-frames-pooled",
                                              "cu-hot-kernel",
                                              "cu-low-sm-fill",
                                              "cu-low-sm-fill-lookalike",
@@ -151,7 +154,19 @@ bool is_marked(const fs::path& path) {
                                              "unit-train-then-generate",
                                              "unit-trained-beside-a-process",
                                              "unit-trained-beside-tokens",
-                                             "unit-validated-epochs"};
+                                             "unit-validated-epochs",
+                                             "wait-asyncio",
+                                             "wait-data-parallel",
+                                             "wait-event-query-spin",
+                                             "wait-gil-fight",
+                                             "wait-nccl-host",
+                                             "wait-numpy-beside-lookalike",
+                                             "wait-own-thread-lookalike",
+                                             "wait-prefetcher-thread",
+                                             "wait-queue-between-threads",
+                                             "wait-shared-memory-barrier",
+                                             "wait-steady-work-lookalike",
+                                             "wait-varied-work-lookalike"};
   return !without.contains(path.stem().string());
 }
 

@@ -17,9 +17,7 @@ bool is_pageable(const Ops& ops, Row copy) {
 }
 
 // Goes through a thread's calls in order. A wait is for the copy that the thread launched last, if
-// it has not launched kernels after one whose own call waited already. One after which no kernel
-// was launched before the next left that nothing to wait for but a small copy of its own: both are
-// one wait, and only without both does the host run ahead.
+// it has not launched kernels after one whose own call waited already.
 class WaitFinder {
  public:
   WaitFinder(const Analysis& analysis, const WaitsIn& steps)
@@ -57,9 +55,11 @@ class WaitFinder {
     Row copied = no_row;      // the last copy to or from the host
     bool done = false;        // whether its own call waited for it
     std::size_t unnamed = 0;  // since the last launch: waits for work, the last of what was found
-    drained_ = WaitFor::count;
+    drained_ = {};
+    Spins spins(a_);
     for (const Row call : calls) {
       if (!calls_.holds(call)) continue;
+      const bool spun = spins.ends_with(call);
       const CallClass kind = a_.names.call[t_.calls.name[call]];
       const Row op = launched_[call];
       if (op != no_row) {
@@ -78,14 +78,15 @@ class WaitFinder {
         } else {
           if (done) copied = no_row;
           done = false;
-          if (t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph)
-            drained_ = WaitFor::count;
+          if (t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph) drained_ = {};
           if (kind == CallClass::copy_sync && t_.ops.end[op] <= t_.calls.end[call] + clock_skew_ns)
             add(call, WaitFor::work, no_row);
         }
-      } else if (kind == CallClass::sync || kind == CallClass::copy_sync) {
+      } else if (kind == CallClass::sync || kind == CallClass::copy_sync || spun) {
         const WaitFor what = copied == no_row ? WaitFor::work : purpose_of(copied);
         add(call, what, copied);
+        if (done) found_.back().first = found_[found_.size() - 2].first;
+        if (spun) found_.back().since = spins.since();
         if (found_.back().what == WaitFor::work) ++unnamed;
         copied = no_row;
         done = false;
@@ -114,9 +115,13 @@ class WaitFinder {
     if (!trims_.empty() && overlap(trims_[t_.calls.thread[call]], span) > 0) what = WaitFor::memory;
     if (span.length() > 0 && overlap(saving_, span) == span.length()) what = WaitFor::checkpoint;
     const bool small = copy == no_row || t_.ops.bytes[copy] < large_copy_bytes;
-    if (drained_ != WaitFor::count && small && is_plain(what)) what = drained_;
-    if (is_plain(what)) drained_ = what;
-    found_.push_back({call, what, copy});
+    Wait wait{call, what, copy, call, span.start};
+    if (drained_.call != no_row && small && is_plain(what)) {
+      wait.what = drained_.what;
+      wait.first = drained_.first;
+    }
+    if (is_plain(wait.what)) drained_ = wait;
+    found_.push_back(wait);
   }
 
   static bool is_plain(WaitFor what) {
@@ -138,25 +143,39 @@ class WaitFinder {
   const RowBits calls_;
   RowBits offloaded_;
   const RowBits deciding_;
-  std::vector<Row> launched_;         // by call: the last operation that it launched
-  Spans saving_;                      // when something is saved
-  std::vector<Spans> trims_;          // by thread; empty without pools
-  WaitFor drained_ = WaitFor::count;  // what the last wait was for, with no kernel since
+  std::vector<Row> launched_;  // by call: the last operation that it launched
+  Spans saving_;               // when something is saved
+  std::vector<Spans> trims_;   // by thread; empty without pools
+  Wait drained_;               // the last wait, with no kernel since
   std::vector<Wait> found_;
 };
 
 }  // namespace
 
+bool Spins::ends_with(Row call) {
+  const Calls& calls = a_.trace.calls;
+  const bool goes_on = before_ != no_row && calls.name[before_] == calls.name[call];
+  if (!goes_on) since_ = calls.start[call];
+  const std::uint16_t result = calls.result_of(call);
+  const bool asks = a_.names.call[calls.name[call]] == CallClass::event && result != 0 &&
+                    a_.classes.is_expected(a_.trace.names[calls.name[call]], result);
+  before_ = asks ? call : no_row;
+  return goes_on && result == 0 && calls.end[call] - since_ > waited_ns;
+}
+
 const char* name_of(WaitFor what) { return names[static_cast<std::size_t>(what)]; }
 
 bool waited_for_copy(const Trace& t, CallClass kind, Row call, Row copy) {
+  const bool down = t.ops.copy[copy] == CopyKind::d2h,
+             large = t.ops.bytes[copy] >= large_copy_bytes;
+  // Little that goes to the GPU the driver takes along.
+  if (kind == CallClass::copy && t.ops.copy[copy] == CopyKind::h2d && !large) return false;
   const Ns end = t.calls.end[call];
   const bool lasted = end - t.calls.start[call] > waited_ns, pageable = is_pageable(t.ops, copy);
   if (pageable && lasted && t.ops.start[copy] < end) return true;
   // The driver copies through its own pinned buffer, so that the call returns only when the stream
   // has come to the copy.
-  const bool staged =
-      pageable && (t.ops.copy[copy] == CopyKind::d2h || t.ops.bytes[copy] >= large_copy_bytes);
+  const bool staged = pageable && (down || large);
   return (kind == CallClass::copy_sync || lasted || staged) &&
          t.ops.end[copy] <= end + clock_skew_ns;
 }

@@ -37,6 +37,28 @@ struct Wait {
   Row call = no_row;
   WaitFor what = WaitFor::work;
   Row copy = no_row;  ///< that it waits for, or no_row
+  /// The first of the calls that are one wait: no kernel was launched between them, so the others
+  /// wait for little but a small copy of their own, and only without all of them does the host run
+  /// ahead. The call itself if it is the first.
+  Row first = no_row;
+  Ns since = 0;  ///< when the host began to wait: the call's start, or the first of a spin's
+};
+
+/// The call that ends a spin on an event or a stream (`while (!event.query())`): the last of a
+/// thread's calls in a row that ask the same, the only one whose answer was yes. Shorter spins than
+/// waited_ns are none: an allocator asks for several events in a row.
+class Spins {
+ public:
+  explicit Spins(const Analysis& analysis) : a_(analysis) {}
+  /// A thread's next call. Whether it ends a spin.
+  bool ends_with(Row call);
+  /// When the spin began; after ends_with.
+  Ns since() const { return since_; }
+
+ private:
+  const Analysis& a_;
+  Row before_ = no_row;  // the last call, if its answer was no
+  Ns since_ = 0;
 };
 
 /// Whether the call that launched a copy returned only when that was done: a synchronous one, or

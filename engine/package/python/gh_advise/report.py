@@ -318,6 +318,37 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A line of the program."""
+
+    file: str
+    line: int  #: counted from 1
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Where the host waits for the GPU: in calls of one kind, for one purpose, at one place.
+
+    Times are of a step.
+    """
+
+    purpose: str = field(metadata={"key": "for"})  #: work, result, decision, upload, pageable, ...
+    call: str  #: "cudaStreamSynchronize"
+    operator: Optional[str]  #: around it
+    layer: Optional[str]  #: the module or range around it, with * for a number
+    source: Optional[Place]  #: the program's line
+    count_per_step: float  #: on all GPUs together
+    blocked_ns: int  #: how long the host is in these calls
+    bytes: Optional[int]  #: of the copies that they wait for, the median
+    saves_ns: Optional[int]  #: if none of these calls waits; None if the steps cannot be replayed
+    saves_range_ns: Optional[Tuple[int, int]]  #: the least and the most of that
+    saves_fraction: Optional[float]  #: of the step
+    at_most: bool  #: whether saves_ns is an upper limit
+    longest: Interval
+    text: str  #: in words
+
+
+@dataclass(frozen=True)
 class PathItem:
     """What a step waited for: a class of kernels, a call, a range of the host."""
 
@@ -531,6 +562,7 @@ class Report:
     segments: Tuple[Segment, ...]  #: the whole recording; empty where steps were selected or lost
     steps: Steps
     periodic_events: Tuple[PeriodicEvent, ...]  #: the costliest first
+    waits: Tuple[Wait, ...]  #: of the host for the GPU, the costliest first
     account: Tuple[AccountLine, ...]  #: over all GPUs; adds up to the step
     coverage: Coverage
     bound: Optional[Bound]  #: None without GPU work
