@@ -31,25 +31,34 @@ local function move(copies, reductions)
     or copied > constants.least_moved * reduced and copied < constants.most_moved * reduced
 end
 
--- Where no loss is known by its kernels, and micro-batches repeat in the step: each reduces as
--- much,
--- in order of time on each device. A late rank's reductions may end in the next step.
-local function of_micro_batches(trace, reductions, found)
-  local phases = trace:fact "unit.micro_batches" or 1
-  local devices = reductions:group("device", 1000)
+-- Of what each micro-batch does equally often, that of the last in each step; nil if it does not.
+-- In order of time on each device, since a late rank's reductions may end in the next step.
+local function of_last(trace, rows, phases)
+  local devices = rows:group("device", 1000)
   local steps = trace:fact "steps.count" / math.max(1, #devices)
+  local last = rows:minus(rows)
   for _, device in ipairs(devices) do
-    local each = device.count / (steps * phases)
-    if phases < 2 or each < 1 or each % 1 > 0 then return found end
-    local passed = 0
-    local last = device.rows:keep({ "start_ns" }, function()
+    local each, passed = device.count / (steps * phases), 0
+    if each < 1 or each % 1 > 0 then return nil end
+    last = last:plus(device.rows:keep({ "start_ns" }, function()
       passed = passed + 1
       return (passed - 1) // each % phases == phases - 1
-    end)
-    found.last = found.last:plus(last)
+    end))
   end
-  found.phases, found.early = phases, reductions:minus(found.last)
+  return last
+end
+
+-- Where no loss is known by its kernels, and micro-batches repeat in the step.
+local function of_micro_batches(trace, reductions, found)
+  local phases = trace:fact "unit.micro_batches" or 1
+  local last = phases > 1 and of_last(trace, reductions, phases)
+  if not last then return found end
+  found.phases, found.last, found.early = phases, last, reductions:minus(last)
   found.bytes = found.early:sum "message_bytes"
+  local copies = trace:match({ { of = trace:ops { direction = "d2d" }, least = 2 } })[1]
+  local of_the_last = of_last(trace, copies, phases)
+  local early = of_the_last and copies:minus(of_the_last)
+  if early and move(early, found.early) then found.copies = early end
   return found
 end
 
