@@ -311,8 +311,16 @@ std::vector<WaitLine> wait_lines(const Report& report, double least_fraction) {
     const double fraction = report.step.ns > 0 ? static_cast<double>(wait.saves_ns) /
                                                      static_cast<double>(report.step.ns)
                                                : 0;
-    if (fraction < least_fraction) continue;
+    const bool silent = wait.what == WaitFor::unrecorded;
+    if (fraction < least_fraction && !silent) continue;
     WaitLine line{&wait, fraction, "unknown", ""};
+    if (silent) {
+      line.label = fmt::format("'{}' is silent for {} before {}: it {} for {}", wait.thread,
+                               duration(wait.blocked_ns), wait.call,
+                               wait.is_certain ? "waits" : "may wait", wait.waits_for);
+      lines.push_back(std::move(line));
+      continue;
+    }
     if (wait.without) line.saves = (wait.at_most ? "at most " : "") + duration(wait.saves_ns);
     line.label = fmt::format("{} x {} {}",
                              wait.per_step < 0.95 ? fmt::format("{:.2f}", wait.per_step)

@@ -212,6 +212,9 @@ Json waits_json(const Report& report) {
         {"saves_range_ns", range},
         {"saves_fraction", w.without ? Json(line.fraction) : Json(nullptr)},
         {"at_most", w.at_most},
+        {"thread", or_null(w.thread)},
+        {"waits_for", or_null(w.waits_for)},
+        {"certain", w.is_certain},
         {"longest", {{"start_ns", w.longest.start}, {"end_ns", w.longest.end}}},
         {"text", line.label}};
   });

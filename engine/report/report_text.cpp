@@ -50,12 +50,17 @@ constexpr double shown_wait_share = 0.0005;
 
 std::string waits_table(const Analysis& a, const Report& report, const TextStyle& style,
                         const Paint& paint) {
-  std::string out;
-  for (const WaitLine& l :
-       wait_lines(report, style.amount == Amount::full ? shown_wait_share : least_wait_share))
-    out += fmt::format("  {:>15} {:>6}  {}\n", l.saves, percent(l.fraction),
-                       shortened(l.label, std::max<std::size_t>(style.width, 45) - 27));
-  return out.empty() ? out : paint.bold(waits_title(a.words())) + '\n' + out;
+  const bool full = style.amount == Amount::full;
+  std::string costs, silent;
+  for (const WaitLine& l : wait_lines(report, full ? shown_wait_share : least_wait_share))
+    if (l.wait->what == WaitFor::unrecorded)
+      silent += "  " + wrapped(l.label, style.width, 4) + '\n';
+    else
+      costs += fmt::format("  {:>15} {:>6}  {}\n", l.saves, percent(l.fraction),
+                           shortened(l.label, std::max<std::size_t>(style.width, 45) - 27));
+  if (!costs.empty()) costs = paint.bold(waits_title(a.words())) + '\n' + costs;
+  if (silent.empty() || !full) return costs;
+  return costs + paint.bold("Waits that no call shows") + '\n' + silent;
 }
 
 std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,

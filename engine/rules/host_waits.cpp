@@ -24,7 +24,6 @@ struct Place {
 
 std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& waits,
                                  const Replay* replay) {
-  if (waits.empty()) return {};
   const Trace& t = a.trace;
   const ProgramLayers& layers = a.structure().layers();
   using Key = std::tuple<WaitFor, NameId, std::uint32_t, std::string, NameId>;
@@ -74,6 +73,20 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const HostWait& x, const HostWait& y) { return x.saves_ns > y.saves_ns; });
+  if (!replayed) return found;
+  for (const SilentWait& silence : replay->silences()) {
+    HostWait wait;
+    wait.what = WaitFor::unrecorded;
+    wait.call = t.names[t.calls.name[silence.calls.front()]];
+    wait.thread = t.thread_label(silence.thread);
+    wait.waits_for = silence.what_for;
+    wait.is_certain = silence.is_certain;
+    wait.per_step = 1;
+    wait.blocked_ns = silence.mean_ns;
+    wait.longest = {t.calls.start[silence.calls.front()] - silence.mean_ns,
+                    t.calls.start[silence.calls.front()]};
+    found.push_back(std::move(wait));
+  }
   return found;
 }
 

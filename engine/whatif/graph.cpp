@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "whatif/apply.hpp"
@@ -20,6 +21,7 @@ ReplayGraph::ReplayGraph(const Analysis& of, const ReplayedSteps& replayed)
   find_host_edges();
   find_device_edges();
   find_wait_edges();
+  find_silence_edges();
   find_collective_edges();
   sort();
   beside_.resize(steps.measured.size());
@@ -82,6 +84,9 @@ void ReplayGraph::sort() {
     by_time.emplace_back(t.ops.start[op], op_node(op));
   std::sort(by_time.begin(), by_time.end());
 
+  std::unordered_map<Node, Node> may;  // what a node may wait for, too
+  for (const MayWait& m : may_wait) may[m.node] = m.cause;
+
   enum : std::uint8_t { unseen, open, done };
   std::vector<std::uint8_t> state(nodes(), unseen);
   state[origin] = done;
@@ -99,9 +104,10 @@ void ReplayGraph::sort() {
         continue;
       }
       state[n] = open;
-      for (std::size_t i = 0; i < 3; ++i) {
-        const Node before = recorded.from[n][i];
-        if (!recorded.has(n, i) || state[before] == done) continue;
+      for (std::size_t i = 0; i <= 3; ++i) {
+        if (i < 3 ? !recorded.has(n, i) : !may.contains(n)) continue;
+        const Node before = i < 3 ? recorded.from[n][i] : may.at(n);
+        if (state[before] == done) continue;
         if (state[before] == open) {
           reason =
               "the replay cannot tell what waits for what: the clocks of host and GPU contradict "

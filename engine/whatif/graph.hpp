@@ -1,11 +1,12 @@
 // The replayed steps as a graph of points in time: begin and end of every CUDA call of the host,
 // and end of every operation. A point comes at the latest of the times that its edges give.
 //
-// Three files find the edges, one for each kind of point: host_edges.cpp (a call after the thread's
+// Files find the edges, one for each kind of point: host_edges.cpp (a call after the thread's
 // previous call, or after a thread that hands over), device_edges.cpp (an operation after its
-// launch, after the one before it on its stream, after one on another stream) and wait_edges.cpp
-// (the end of a blocking call after the operation that it waits for). Each edge weighs what the
-// trace shows on top of its own share, so that without changes the replay equals the trace.
+// launch, after the one before it on its stream, after one on another stream), wait_edges.cpp (the
+// end of a blocking call after the operation that it waits for) and silence_edges.cpp (the end of a
+// silence after what it turns out to wait for). Each edge weighs what the trace shows on top of its
+// own share, so that without changes the replay equals the trace.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -16,9 +17,11 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/crews.hpp"
+#include "analysis/detect/waits.hpp"
 #include "analysis/structure/roofline.hpp"
 #include "whatif/changes.hpp"
 #include "whatif/replayed_steps.hpp"
+#include "whatif/silences.hpp"
 
 namespace gh {
 
@@ -31,7 +34,8 @@ inline constexpr Ns absent = std::numeric_limits<Ns>::min() / 4;
 /// Indices of a node's edges, by kind of node.
 namespace edge {
 enum OfOperation : std::size_t { launch = 0, stream = 1, other_stream = 2 };
-enum OfBegin : std::size_t { previous = 0, handover = 1 };  // of a call
+/// Of a call. `handover`: the end of a call or operation that its thread waited for.
+enum OfBegin : std::size_t { previous = 0, handover = 1 };
 /// Of a call. `wait_beside`: for another stream, once a change has moved work there.
 enum OfEnd : std::size_t { begin = 0, wait = 1, wait_beside = 2 };
 /// For a meeting: the two nodes that it joins, each an arrival or an earlier meeting. For an
@@ -63,6 +67,14 @@ struct Edges {
   }
 };
 
+/// An edge that may be one: a thread may have waited there, or have worked.
+struct MayWait {
+  Node node = origin;
+  std::size_t place = 0;
+  Node cause = origin;
+  Ns after_ns = 0;  ///< the node comes this long after its cause
+};
+
 struct ReplayGraph {
   const Analysis& analysis;
   const ReplayedSteps& steps;
@@ -78,8 +90,12 @@ struct ReplayGraph {
   /// By call of the block: what it usually costs to record the ranges that its thread began since
   /// its previous call. Empty if there are none.
   std::vector<Ns> recording_before;
+  /// Calls before which the thread waited in the system, as was recorded; in order.
+  std::vector<Row> recorded_waits;
   /// By thread: when a device was idle and then resumed with work that the thread launched.
   std::vector<Spans> thread_idle;
+  std::vector<Silence> silences;  ///< all that were judged
+  std::vector<MayWait> may_wait;
   std::vector<Node> order;  ///< each node after those that it waits for
   std::string reason;       ///< why there is no such order; "" if there is one
   Ns launch_ns = 0;         ///< the usual weights: from launch to start if the stream is idle,
@@ -125,6 +141,11 @@ struct ReplayGraph {
   /// other.
   void leave_meeting(Row op, Edges& edges) const;
 
+  /// Those of `may_wait` that fit these times of the nodes, and with which they stay the same.
+  std::vector<MayWait> waits_at(const std::vector<Ns>& times) const;
+  /// Makes threads wait there and not work.
+  void wait(const std::vector<MayWait>& waits, Edges& edges) const;
+
   /// When each node comes, given these edges.
   std::vector<Ns> times(const Edges& edges) const;
   /// When an operation starts: one of a meeting when it arrives there, the others as long before
@@ -153,6 +174,7 @@ struct ReplayGraph {
   void find_device_edges();
   void find_wait_edges();
   void end_spin(const std::vector<Row>& calls, std::size_t last, Ns since, Row op);
+  void find_silence_edges();
   void find_collective_edges();
   void sort();
 };

@@ -9,9 +9,8 @@
 namespace gh {
 namespace {
 
-// A thread that waits for another is silent for at least this long while the other launches. If no
-// wait in the system was recorded, it resumes at most this long after the other's last call.
-constexpr Ns handover_gap_ns = 60'000;
+// If no wait in the system was recorded, a thread resumes at most this long after the last call of
+// the other that it waits for.
 constexpr Ns handover_late_ns = 2'000'000;
 constexpr std::ptrdiff_t handover_launches = 3;
 
@@ -25,7 +24,7 @@ class Handovers {
     const Trace& t = g.analysis.trace;
     const OsCalls& os = t.os_calls;
     for (Row c = 0; c < os.size(); ++c) {
-      if (os.end[c] - os.start[c] >= handover_gap_ns &&
+      if (os.end[c] - os.start[c] >= least_silence_ns &&
           g.analysis.names.does(OsCallDoes::wait_thread, os.name[c]))
         waits_[os.thread[c]].push_back({os.start[c], os.end[c]});
       if (g.analysis.names.does(OsCallDoes::make_thread, os.name[c])) makes_.push_back(c);
@@ -40,12 +39,25 @@ class Handovers {
     }
   }
 
+  // Whether most of a silence was recorded as a wait in the system. Before and after it either
+  // thread may work for long, as main does before backward, and an optimizer in Python after it.
+  bool waited(std::uint16_t thread, Span silent) const {
+    const std::vector<Span>& waits = waits_[thread];
+    auto wait = std::partition_point(waits.begin(), waits.end(),
+                                     [&](Span w) { return w.end <= silent.start; });
+    for (; wait != waits.end() && wait->start < silent.end; ++wait)
+      if (2 * (std::min(wait->end, silent.end) - std::max(wait->start, silent.start)) >
+          silent.length())
+        return true;
+    return false;
+  }
+
   // The call of another thread whose end `thread` was waiting for while it made no calls, or
   // no_row. `first`: it made none before in the window.
   Row waited_for(std::uint16_t thread, Span silent, bool first) const {
     if (first)
       if (const Row before = before_birth(thread, silent.start); before != no_row) return before;
-    if (silent.length() < handover_gap_ns || launches_[thread].empty()) return no_row;
+    if (silent.length() < least_silence_ns || launches_[thread].empty()) return no_row;
     const Trace& t = g_.analysis.trace;
     const Ns late = first                    ? silent.length()
                     : waited(thread, silent) ? silent.length() / 2
@@ -104,19 +116,6 @@ class Handovers {
     see(t.calls);
     see(t.os_calls);
     see(t.ranges);
-  }
-
-  // Whether most of a silence was recorded as a wait in the system. Before and after it either
-  // thread may work for long, as main does before backward, and an optimizer in Python after it.
-  bool waited(std::uint16_t thread, Span silent) const {
-    const std::vector<Span>& waits = waits_[thread];
-    auto wait = std::partition_point(waits.begin(), waits.end(),
-                                     [&](Span w) { return w.end <= silent.start; });
-    for (; wait != waits.end() && wait->start < silent.end; ++wait)
-      if (2 * (std::min(wait->end, silent.end) - std::max(wait->start, silent.start)) >
-          silent.length())
-        return true;
-    return false;
   }
 
   const ReplayGraph& g_;
@@ -191,6 +190,7 @@ void ReplayGraph::find_host_edges() {
 
       const Ns free_at =
           before == no_row ? steps.window.start : std::min(t.calls.end[before], start);
+      if (handovers.waited(thread, {free_at, start})) recorded_waits.push_back(c);
       if (const Row other = handovers.waited_for(thread, {free_at, start}, before == no_row);
           other != no_row) {
         recorded.set(b, edge::handover, end_node(other), start - t.calls.end[other]);
@@ -199,6 +199,7 @@ void ReplayGraph::find_host_edges() {
       before = c;
     }
   }
+  std::sort(recorded_waits.begin(), recorded_waits.end());
 }
 
 }  // namespace gh

@@ -24,6 +24,9 @@ constexpr double trusted_error = 0.02;
 // 0.3.
 constexpr double most_unexplained = 1.0 / 3;
 
+// Silences are told that hold at least a step divided by this.
+constexpr double least_silence_of_step = 100;
+
 double ratio(Ns a, Ns b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 // Every operation and every wait with the usual weights.
@@ -84,6 +87,7 @@ struct ReplayedRun {
   std::array<std::vector<Ns>, guesses> unprofiled;
   LaunchesWorth worth{};
   std::array<Ns, guesses> now{};  // by Guess: the step with no change
+  std::vector<MayWait> waits;     // what threads may wait for, with the overhead of Guess::least
   Ns uniform_error_ns = 0;
   Ns target_ns = 0;       // this run's step without a profiler; 0 if nobody measured it
   Ns unexplained_ns = 0;  // now[best] minus target_ns, beyond noise
@@ -107,6 +111,7 @@ struct ReplayedRun {
       const std::vector<Ns> times = graph->times(edges);
       now[i] = graph->step_ns(times);
       if (i == index_of(Guess::best)) account_for(edges, times);
+      if (i == index_of(Guess::least)) waits = graph->waits_at(times);
       unprofiled[i].resize(edges.weight.size());
       for (Node n = 0; n < edges.weight.size(); ++n)
         unprofiled[i][n] = edges.weight[n][slowed_edge(n)];
@@ -123,9 +128,18 @@ struct ReplayedRun {
   Ns step_ns(const Changes& changes, Guess guess, Guess of_changes, double busier) const {
     check_time();
     if (changes.empty()) return target_ns > 0 ? target_ns : now[index_of(guess)];
-    return as_measured(step_with(*graph, *floors, without_profiler(guess), changes, guess,
-                                 of_changes, now[index_of(guess)], busier),
-                       changes, guess, busier);
+    const auto step = [&](Edges edges) {
+      return step_with(*graph, *floors, std::move(edges), changes, guess, of_changes,
+                       now[index_of(guess)], busier);
+    };
+    Ns replayed = step(without_profiler(guess));
+    // At least, silent threads wait for what may end sooner.
+    if (guess == Guess::least && of_changes == Guess::least && !waits.empty()) {
+      Edges edges = without_profiler(guess);
+      graph->wait(waits, edges);
+      replayed = std::min(replayed, step(std::move(edges)));
+    }
+    return as_measured(replayed, changes, guess, busier);
   }
 
   // What each node waits for after these changes.
@@ -436,6 +450,24 @@ double Replay::unresolved() const {
 const StepTime& Replay::step() const { return state_->step; }
 const OfCauses& Replay::recorded_by_cause() const { return state_->recorded_by_cause; }
 const OfCauses& Replay::left_by_cause() const { return state_->left_by_cause; }
+std::vector<SilentWait> Replay::silences() const {
+  std::vector<SilentWait> all;
+  for (const auto& run : state_->runs) {
+    if (!run->graph) continue;
+    for (const Silence& s : run->graph->silences) {
+      const bool told = s.ends == SilenceEnd::waited || s.replayed_both_ways;
+      if (!told || least_silence_of_step * static_cast<double>(s.mean_ns) <
+                       static_cast<double>(run->steps.recorded_ns))
+        continue;
+      SilentWait wait{s.thread, s.ends == SilenceEnd::waited, s.within_call, s.what_for, s.mean_ns,
+                      {}};
+      for (const Silence::At& at : s.at)
+        if (at.cause != no_row) wait.calls.push_back(at.call);
+      all.push_back(std::move(wait));
+    }
+  }
+  return all;
+}
 const Path& Replay::path() const { return state_->path; }
 bool Replay::collectives() const {
   return std::any_of(state_->runs.begin(), state_->runs.end(), [](const auto& run) {

@@ -4,6 +4,7 @@
 // for what (graph.hpp), and a change removes edges or makes them weigh less (apply.hpp).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,17 @@
 #include "whatif/trace_after.hpp"
 
 namespace gh {
+
+/// Time in which a host thread makes no calls, or hangs in one, because it waits for something that
+/// no call shows.
+struct SilentWait {
+  std::uint16_t thread = 0;  ///< one of them, where a new one makes the call in each step
+  bool is_certain = false;   ///< otherwise it may as well work
+  bool within_call = false;
+  std::string what_for;    ///< an operation, or a call of another thread
+  Ns mean_ns = 0;          ///< a step
+  std::vector<Row> calls;  ///< that end it, or in which it lies; one of each step
+};
 
 /// The steps of a report, ready to be replayed. Nothing changes after construction, so several
 /// threads may replay at once.
@@ -78,6 +90,9 @@ class Replay {
   const OfCauses& recorded_by_cause() const;
   /// The same without what the profiler added; it adds up to step_ns({}) unless that was measured.
   const OfCauses& left_by_cause() const;
+
+  /// Where host threads waited unseen, or may have, for at least 1 % of a step: the longest first.
+  std::vector<SilentWait> silences() const;
 
   /// What the recorded time waited for; empty if nothing can be replayed.
   const Path& path() const;

@@ -327,9 +327,10 @@ std::vector<ReplayedSteps> step_runs(const Analysis& a) {
 }  // namespace
 
 Ns ReplayedSteps::mean_ns(const std::vector<Span>& of_devices) const {
-  Ns sum = 0;
-  for (std::size_t d = 0; d < of_devices.size(); ++d) sum += of_devices[d].length() / periods(d);
-  return scaled(sum / static_cast<Ns>(of_devices.size()), scale);
+  double sum = 0;
+  for (std::size_t d = 0; d < of_devices.size(); ++d)
+    sum += static_cast<double>(of_devices[d].length()) / static_cast<double>(periods(d));
+  return std::llround(sum / static_cast<double>(of_devices.size()) * scale);
 }
 
 std::vector<ReplayedSteps> choose_runs(const Analysis& a) {

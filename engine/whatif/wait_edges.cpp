@@ -3,7 +3,6 @@
 #include <limits>
 #include <string>
 
-#include "analysis/detect/waits.hpp"
 #include "whatif/graph.hpp"
 
 namespace gh {

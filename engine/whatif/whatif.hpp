@@ -2,8 +2,9 @@
 //
 //   changes.hpp         what a fix does to a trace, in the words that rules use
 //   replayed_steps.hpp  which steps stand for all
-//   graph.hpp           what waits for what in them; host_edges.cpp, device_edges.cpp and
-//                       wait_edges.cpp find its edges
+//   graph.hpp           what waits for what in them; host_edges.cpp, device_edges.cpp,
+//                       wait_edges.cpp and silence_edges.cpp find its edges
+//   silences.hpp        whether a silent host thread works or waits, and for what
 //   path.hpp            what the step waited for, walked back through the graph
 //   overhead.hpp        removes what the profiler added
 //   apply.hpp           makes a change in the graph; graph_capture.hpp: what CUDA graphs could hold

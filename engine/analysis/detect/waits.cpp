@@ -9,8 +9,8 @@
 namespace gh {
 namespace {
 
-constexpr std::array names{"work",     "result",  "decision",   "upload",
-                           "pageable", "offload", "checkpoint", "memory"};  // by WaitFor
+constexpr std::array names{"work",    "result",     "decision", "upload",    "pageable",
+                           "offload", "checkpoint", "memory",   "unrecorded"};  // by WaitFor
 
 bool is_pageable(const Ops& ops, Row copy) {
   return ops.source[copy] == MemoryKind::pageable || ops.target[copy] == MemoryKind::pageable;

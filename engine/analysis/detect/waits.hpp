@@ -1,5 +1,5 @@
 // Where the host waits for the GPU in a call, and what for. Every such call has one purpose, so
-// that no two rules claim it. Waits that no call shows: whatif/host_edges.cpp.
+// that no two rules claim it. Waits that no call shows: whatif/silences.hpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,6 +22,7 @@ enum class WaitFor : std::uint8_t {
   offload,     ///< a tensor that leaves the device and returns, or weights that are streamed in
   checkpoint,  ///< whatever is saved then
   memory,      ///< memory to be given back, for which everything launched before has to end
+  unrecorded,  ///< what no call shows: find_waits has none (whatif/silences.hpp)
   count
 };
 const char* name_of(WaitFor);

@@ -344,6 +344,9 @@ class Wait:
     saves_range_ns: Optional[Tuple[int, int]]  #: the least and the most of that
     saves_fraction: Optional[float]  #: of the step
     at_most: bool  #: whether saves_ns is an upper limit
+    thread: Optional[str]  #: of a wait that no call shows: the thread that is silent
+    waits_for: Optional[str]  #: and what it waits for
+    certain: bool  #: else it may as well work
     longest: Interval
     text: str  #: in words
 
