@@ -113,6 +113,15 @@ void ReplayGraph::find_silence_edges() {
   silences = find_silences(t, known);
   for (Silence& s : silences) {
     if (s.ends == SilenceEnd::own_work && !s.is_no_handover) continue;
+    // A thread in no call is woken by another one, not by the GPU. Where launches wait for their
+    // kernels both come at the same time.
+    const bool handed_over = std::any_of(s.at.begin(), s.at.end(), [&](const Silence::At& at) {
+      return holds(at.call) && recorded.has(begin_node(at.call), edge::handover);
+    });
+    if (s.by_operation && !s.within_call && handed_over && !s.is_no_handover) {
+      s.ends = SilenceEnd::own_work;
+      continue;
+    }
     for (const Silence::At& at : s.at) {
       if (!holds(at.call)) continue;
       const Node n = s.within_call ? end_node(at.call) : begin_node(at.call);

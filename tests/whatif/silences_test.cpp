@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "analysis/analysis.hpp"
+#include "read/nsys.hpp"
 #include "rules/literal_trace.hpp"
 #include "support/random.hpp"
+#include "support/support.hpp"
 #include "whatif/replay.hpp"
 
 using namespace gh;
