@@ -141,6 +141,11 @@ void ReplayGraph::find_silence_edges() {
         s.replayed_both_ways = true;
         continue;
       }
+      // What the other thread launched after that comes before the hand-over, too.
+      if (!s.by_operation && place == edge::handover && recorded.has(n, place)) {
+        const Row by = steps.calls.first + (recorded.from[n][place] - 1) / 2;
+        if (t.calls.thread[by] == t.calls.thread[at.cause] && by >= at.cause) continue;
+      }
       forget_handover(at.call, n, place);
       recorded.set(n, place, cause, waited ? after : std::min(after, s.after_ns));
       if (!waited) continue;

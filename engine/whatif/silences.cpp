@@ -453,7 +453,9 @@ class Elimination {
         std::size_t i = 0;
         const Recurring& of = c.of == Candidate::call ? calls_ : ops_;
         of.each_of(c.at, [&](const Recurring::Event& e) {
-          const auto repetition = static_cast<std::size_t>(e.repetition + c.before);
+          const int of_silence = e.repetition + c.before;
+          if (of_silence < 0) return;
+          const auto repetition = static_cast<std::size_t>(of_silence);
           while (i < s.at.size() && s.at[i].repetition < repetition) ++i;
           if (i < s.at.size() && s.at[i].repetition == repetition) causes[i] = {e.row, e.end};
         });

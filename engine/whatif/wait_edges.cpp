@@ -181,17 +181,15 @@ class Waits {
 
 }  // namespace
 
-// The last call of a spin comes when what it asks for is done, and those before it take no time of
-// their own: with less to wait for there are fewer of them.
+// The last call of a spin ends when what it asks for is done. It does not follow the others: with
+// less to wait for there are fewer of them.
 void ReplayGraph::end_spin(const std::vector<Row>& calls, std::size_t last, Ns since, Row op) {
   const Trace& t = analysis.trace;
+  std::size_t first = last;
+  while (first > 0 && t.calls.start[calls[first - 1]] >= since) --first;
   const Node end = end_node(calls[last]);
+  recorded.set(begin_node(calls[last]), edge::previous, begin_node(calls[first]), 0);
   recorded.set(end, edge::wait, op_node(op), t.calls.end[calls[last]] - t.ops.end[op]);
-  for (std::size_t i = last; t.calls.start[calls[i]] >= since; --i) {
-    recorded.weight[end_node(calls[i])][edge::begin] = 0;
-    if (t.calls.start[calls[i]] == since || i == 0) break;
-    recorded.weight[begin_node(calls[i])][edge::previous] = 0;
-  }
 }
 
 void ReplayGraph::find_wait_edges() {

@@ -849,7 +849,6 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"wait-data-parallel", {{"non-tensor-core-gemm", "data-parallel"}, {}}},
       {"wait-event-query-spin", {{"host-sync"}, {"data-loader-starvation"}}},
       {"wait-gil-fight", {{"gpu-idle"}, {"launch-bound"}}},
-      {"wait-nccl-host", {{"host-sync"}, {"rank-straggler"}}},
       {"wait-numpy-beside-lookalike", {{}, {"host-sync"}}},
       {"wait-own-thread-lookalike", {{"host-sync"}, {}}},  // these three read the loss
       {"wait-steady-work-lookalike", {{"host-sync"}, {"data-loader-starvation"}}},

@@ -159,7 +159,6 @@ bool is_marked(const fs::path& path) {
                                              "wait-data-parallel",
                                              "wait-event-query-spin",
                                              "wait-gil-fight",
-                                             "wait-nccl-host",
                                              "wait-numpy-beside-lookalike",
                                              "wait-own-thread-lookalike",
                                              "wait-prefetcher-thread",
