@@ -799,7 +799,7 @@ TEST_CASE(
   twice.facts["step.median_ns"].value = *twice.facts["step.median_ns"].value * 2;
   c = compare({capture("good")}, {twice}, {}, {accepted});
   CHECK(c.verdict == Verdict::regressed);
-  CHECK(contains(c.reasons.at(0), "; 113.8 ms of it is accepted"));
+  CHECK(contains(c.reasons.at(0), "; 113.2 ms of it is accepted"));
   gh::Suppression expired = accepted;
   expired.until = "2026-11-20";
   c = compare({capture("good")}, {capture("starved")}, {}, {expired});

@@ -449,7 +449,7 @@ class Tools(Asking):
         path = json.loads(run("check", "--format=json", "starved.sqlite").stdout)["reports"][0]["path"]
         lines = text.splitlines()
         self.assertEqual(lines[0], "starved.sqlite")
-        self.assertTrue(lines[1].startswith("What a step waits for, 160.1 ms in all."))
+        self.assertTrue(lines[1].startswith("What a step waits for, 160.2 ms in all."))
         self.assertRegex(lines[2], r"^ +137.4 ms +86 %  host: dataloader; 10 stretches, the longest at ")
         shown = [item for item in path["items"] if item["fraction"] >= 0.001]
         self.assertEqual(len(lines), 2 + len(shown) + 1)

@@ -1056,7 +1056,7 @@ class Verifying(Case):
     def test_a_forecast_that_was_missed(self):
         ran = self.verify("starved.sqlite", "eager.sqlite")
         self.assertEqual(ran.status, 1)
-        self.assertTrue(ran.out.startswith("The forecast was missed: a step took 160.1 ms and takes 84.6 ms"), ran.out)
+        self.assertTrue(ran.out.startswith("The forecast was missed: a step took 160.2 ms and takes 84.6 ms"), ran.out)
         self.assertEqual(self.ledger()[0]["outcome"], "missed")
 
     def test_what_was_measured_without_the_profiler_counts(self):

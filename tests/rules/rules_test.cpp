@@ -853,7 +853,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"wait-own-thread-lookalike", {{"host-sync"}, {}}},  // these three read the loss
       {"wait-steady-work-lookalike", {{"host-sync"}, {"data-loader-starvation"}}},
       {"wait-varied-work-lookalike", {{"host-sync"}, {"data-loader-starvation"}}},
-      {"wait-prefetcher-thread", {{"host-sync"}, {"gpu-idle"}}},
+      {"wait-prefetcher-thread", {{"host-sync"}, {"gpu-idle", "exposed-memcpy"}}},
       {"wait-queue-between-threads", {{"data-loader-starvation"}, {"host-sync"}}},
       {"wait-shared-memory-barrier", {{}, {"host-sync", "data-loader-starvation", "gpu-idle"}}},
       {"cu-condition-variable", {{"host-sync"}, {"gpu-idle"}}},

@@ -69,7 +69,8 @@ class WaitFinder {
             found_[i].what = WaitFor::offload;
         unnamed = 0;
         if (crosses_link(t_.ops.copy[op]) && !is_unified(t_.ops.copy[op])) {
-          done = waited_for_copy(t_, kind, call, op);
+          done = waited_for_copy(t_, kind, call, op) &&
+                 (drained_.call != no_row || !is_taken_along(kind, op));
           // A result is read whatever is sent after it.
           if (done || copied == no_row || t_.ops.copy[copied] != CopyKind::d2h ||
               t_.ops.copy[op] == CopyKind::d2h)
@@ -124,6 +125,14 @@ class WaitFinder {
     found_.push_back(wait);
   }
 
+  // Little that goes to the GPU from pageable memory the driver takes along: the call may last as
+  // long as the copy, but does not wait for the stream. The replay takes it for a wait where it
+  // did, so it goes with one before it.
+  bool is_taken_along(CallClass kind, Row copy) const {
+    return kind == CallClass::copy && t_.ops.copy[copy] == CopyKind::h2d &&
+           t_.ops.bytes[copy] < large_copy_bytes;
+  }
+
   static bool is_plain(WaitFor what) {
     return what == WaitFor::work || what == WaitFor::result || what == WaitFor::decision ||
            what == WaitFor::upload;
@@ -168,8 +177,6 @@ const char* name_of(WaitFor what) { return names[static_cast<std::size_t>(what)]
 bool waited_for_copy(const Trace& t, CallClass kind, Row call, Row copy) {
   const bool down = t.ops.copy[copy] == CopyKind::d2h,
              large = t.ops.bytes[copy] >= large_copy_bytes;
-  // Little that goes to the GPU the driver takes along.
-  if (kind == CallClass::copy && t.ops.copy[copy] == CopyKind::h2d && !large) return false;
   const Ns end = t.calls.end[call];
   const bool lasted = end - t.calls.start[call] > waited_ns, pageable = is_pageable(t.ops, copy);
   if (pageable && lasted && t.ops.start[copy] < end) return true;
