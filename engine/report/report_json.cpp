@@ -199,7 +199,7 @@ Json waits_json(const Report& report) {
       range = {least, most};
     }
     return Json{
-        {"for", name_of(w.what)},
+        {"purpose", name_of(w.what)},
         {"call", w.call},
         {"operator", or_null(w.op)},
         {"layer", or_null(w.layer)},

@@ -332,7 +332,7 @@ class Wait:
     Times are of a step.
     """
 
-    purpose: str = field(metadata={"key": "for"})  #: work, result, decision, upload, pageable, ...
+    purpose: str  #: work, result, decision, upload, pageable, ...
     call: str  #: "cudaStreamSynchronize"
     operator: Optional[str]  #: around it
     layer: Optional[str]  #: the module or range around it, with * for a number
