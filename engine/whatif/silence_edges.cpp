@@ -80,6 +80,14 @@ Ns clock_error_of(const ReplayGraph& g) {
   return wakes.empty() ? clock_skew_ns : std::min(clock_skew_ns, median(std::move(wakes)));
 }
 
+// Whether host_edges.cpp supposed that another thread handed over at its end.
+bool is_handed_over(const ReplayGraph& g, const Silence& s) {
+  return std::any_of(s.at.begin(), s.at.end(), [&](const Silence::At& at) {
+    return at.call != no_row && g.steps.calls.holds(at.call) &&
+           g.recorded.has(g.begin_node(at.call), edge::handover);
+  });
+}
+
 }  // namespace
 
 void ReplayGraph::find_silence_edges() {
@@ -115,10 +123,7 @@ void ReplayGraph::find_silence_edges() {
     if (s.ends == SilenceEnd::own_work && !s.is_no_handover) continue;
     // A thread in no call is woken by another one, not by the GPU. Where launches wait for their
     // kernels both come at the same time.
-    const bool handed_over = std::any_of(s.at.begin(), s.at.end(), [&](const Silence::At& at) {
-      return holds(at.call) && recorded.has(begin_node(at.call), edge::handover);
-    });
-    if (s.by_operation && !s.within_call && handed_over && !s.is_no_handover) {
+    if (s.by_operation && !s.within_call && !s.is_no_handover && is_handed_over(*this, s)) {
       s.ends = SilenceEnd::own_work;
       continue;
     }
