@@ -75,6 +75,7 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
                    [](const HostWait& x, const HostWait& y) { return x.saves_ns > y.saves_ns; });
   if (!replayed) return found;
   for (const SilentWait& silence : replay->silences()) {
+    if (silence.calls.empty()) continue;
     HostWait wait;
     wait.what = WaitFor::unrecorded;
     wait.call = t.names[t.calls.name[silence.calls.front()]];
