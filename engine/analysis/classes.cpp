@@ -356,6 +356,7 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
     : kernel(trace.names.size()),
       own(trace.names.size()),
       call(trace.names.size()),
+      waits(trace.names.size()),
       os_call(trace.names.size()),
       phases(trace.names.size()) {
   enum : std::uint8_t { of_kernel = 1, of_call = 2, of_range = 4, of_frame = 8, of_os_call = 16 };
@@ -380,7 +381,10 @@ NameClasses::NameClasses(const Trace& trace, const Classes& classes)
         kernel[id] = classes.kernel_class(text);
         own[id] = !classes.is_library_kernel(text);
       }
-      if (borne[id] & of_call) call[id] = classes.call_class(text);
+      if (borne[id] & of_call) {
+        call[id] = classes.call_class(text);
+        waits[id] = classes.waits_implicitly(text);
+      }
       if (borne[id] & of_os_call)
         for (std::size_t d = 0; d < static_cast<std::size_t>(OsCallDoes::count); ++d)
           os_call[id] |=

@@ -267,6 +267,7 @@ struct NameClasses {
   std::vector<KernelClass> kernel;     ///< by NameId; only for names of kernels
   std::vector<std::uint8_t> own;       ///< by NameId: 1 for kernels that belong to no library
   std::vector<CallClass> call;         ///< by NameId; only for names of calls
+  std::vector<std::uint8_t> waits;     ///< by NameId: 1 for calls that wait implicitly
   std::vector<std::uint16_t> os_call;  ///< by NameId of an OS call: one bit an OsCallDoes
   std::vector<std::uint8_t> phases;    ///< by NameId of a range: one bit a Phase
   /// For ranges and Python frames that name a line of the program.

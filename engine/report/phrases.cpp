@@ -315,9 +315,11 @@ std::vector<WaitLine> wait_lines(const Report& report, double least_fraction) {
     if (fraction < least_fraction && !silent) continue;
     WaitLine line{&wait, fraction, "unknown", ""};
     if (silent) {
-      line.label = fmt::format("'{}' is silent for {} before {}: it {} for {}", wait.thread,
-                               duration(wait.blocked_ns), wait.call,
-                               wait.is_certain ? "waits" : "may wait", wait.waits_for);
+      line.label =
+          fmt::format("'{}' {} {} {}: it {} for {}", wait.thread,
+                      wait.within_call ? "hangs for" : "is silent for", duration(wait.blocked_ns),
+                      (wait.within_call ? "in " : "before ") + wait.call,
+                      wait.is_certain ? "waits" : "may wait", wait.waits_for);
       lines.push_back(std::move(line));
       continue;
     }

@@ -28,16 +28,18 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
   const ProgramLayers& layers = a.structure().layers();
   using Key = std::tuple<WaitFor, NameId, std::uint32_t, std::string, NameId>;
   std::map<Key, Place> places;
+  std::map<LayerId, std::string> stems;
   for (const Wait& wait : waits) {
     const Origin& from = layers.origin(layers.of_call(wait.first));
-    Place& place = places[{wait.what, t.calls.name[wait.first], from.op,
-                           layers.stem_path(from.layer), from.line}];
+    const auto [stem, is_new] = stems.try_emplace(from.layer);
+    if (is_new) stem->second = layers.stem_path(from.layer);
+    Place& place = places[{wait.what, t.calls.name[wait.first], from.op, stem->second, from.line}];
     place.calls.push_back(wait.call);
     place.count += wait.call == wait.first;
     if (wait.copy != no_row) place.bytes.push_back(t.ops.bytes[wait.copy]);
     const Span span{wait.since, t.calls.end[wait.call]};
     place.blocked_ns += span.length();
-    if (span.length() > place.longest.length()) place.longest = span;
+    if (place.calls.size() == 1 || span.length() > place.longest.length()) place.longest = span;
   }
   std::vector<std::pair<Key, Place>> longest(std::make_move_iterator(places.begin()),
                                              std::make_move_iterator(places.end()));
@@ -67,7 +69,8 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
       replay->trim(without);
       wait.without = predicted(*replay, without, "");
       wait.saves_ns = std::max<Ns>(0, replay->step_ns({}) - wait.without->step_ns);
-      wait.at_most = what == WaitFor::decision || !replay->trusted();
+      wait.at_most = what == WaitFor::decision || !replay->trusted() ||
+                     (what == WaitFor::result && wait.bytes > single_value_bytes);
     }
     found.push_back(std::move(wait));
   }
@@ -75,17 +78,16 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
                    [](const HostWait& x, const HostWait& y) { return x.saves_ns > y.saves_ns; });
   if (!replayed) return found;
   for (const SilentWait& silence : replay->silences()) {
-    if (silence.calls.empty()) continue;
     HostWait wait;
     wait.what = WaitFor::unrecorded;
-    wait.call = t.names[t.calls.name[silence.calls.front()]];
+    wait.call = t.names[t.calls.name[silence.call]];
+    wait.within_call = silence.within_call;
     wait.thread = t.thread_label(silence.thread);
     wait.waits_for = silence.what_for;
     wait.is_certain = silence.is_certain;
     wait.per_step = 1;
     wait.blocked_ns = silence.mean_ns;
-    wait.longest = {t.calls.start[silence.calls.front()] - silence.mean_ns,
-                    t.calls.start[silence.calls.front()]};
+    wait.longest = silence.longest;
     found.push_back(std::move(wait));
   }
   return found;

@@ -26,6 +26,7 @@ struct HostWait {
   /// certain, or the thread may as well work.
   std::string thread, waits_for;
   bool is_certain = true;
+  bool within_call = false;  ///< it hangs in `call`, else it is silent before that
   Span longest;  ///< of these calls
   /// The step in which none of these calls waits; nothing if the steps cannot be replayed.
   std::optional<Prediction> without;

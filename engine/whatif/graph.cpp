@@ -108,6 +108,10 @@ void ReplayGraph::sort() {
         if (i < 3 ? !recorded.has(n, i) : !may.contains(n)) continue;
         const Node before = i < 3 ? recorded.from[n][i] : may.at(n);
         if (state[before] == done) continue;
+        if (state[before] == open && i == 3) {  // whoever may wait need not
+          may.erase(n);
+          continue;
+        }
         if (state[before] == open) {
           reason =
               "the replay cannot tell what waits for what: the clocks of host and GPU contradict "
@@ -119,6 +123,7 @@ void ReplayGraph::sort() {
       }
     }
   }
+  std::erase_if(may_wait, [&](const MayWait& m) { return !may.contains(m.node); });
 }
 
 std::vector<Ns> ReplayGraph::times(const Edges& edges) const {

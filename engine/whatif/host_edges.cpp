@@ -20,14 +20,18 @@ constexpr std::ptrdiff_t handover_launches = 3;
 class Handovers {
  public:
   explicit Handovers(const ReplayGraph& g)
-      : g_(g), launches_(g.thread_calls.size()), waits_(g.thread_calls.size()) {
+      : g_(g),
+        launches_(g.thread_calls.size()),
+        waits_(g.thread_calls.size()),
+        makes_(g.analysis.trace.processes.size()) {
     const Trace& t = g.analysis.trace;
     const OsCalls& os = t.os_calls;
     for (Row c = 0; c < os.size(); ++c) {
       if (os.end[c] - os.start[c] >= least_silence_ns &&
           g.analysis.names.does(OsCallDoes::wait_thread, os.name[c]))
         waits_[os.thread[c]].push_back({os.start[c], os.end[c]});
-      if (g.analysis.names.does(OsCallDoes::make_thread, os.name[c])) makes_.push_back(c);
+      if (g.analysis.names.does(OsCallDoes::make_thread, os.name[c]))
+        makes_[t.threads[os.thread[c]].process].push_back(c);
     }
     find_first_seen();
     for (std::uint16_t thread = 0; thread < launches_.size(); ++thread) {
@@ -86,14 +90,15 @@ class Handovers {
   // did so before the thread was first seen. no_row if that was not recorded, or before `from`.
   Row before_birth(std::uint16_t thread, Ns from) const {
     const Trace& t = g_.analysis.trace;
-    const auto after = std::partition_point(makes_.begin(), makes_.end(), [&](Row c) {
+    const std::vector<Row>& makes = makes_[t.threads[thread].process];
+    auto made = std::partition_point(makes.begin(), makes.end(), [&](Row c) {
       return t.os_calls.start[c] <= first_seen_[thread];
     });
-    for (auto made = after; made != makes_.begin();) {
+    while (made != makes.begin()) {
       const Row make = *--made;
       if (t.os_calls.start[make] < from) return no_row;
       const std::uint16_t by = t.os_calls.thread[make];
-      if (by == thread || t.threads[by].process != t.threads[thread].process) continue;
+      if (by == thread) continue;
       const std::vector<Row>& calls = g_.thread_calls[by];
       const auto over = std::partition_point(calls.begin(), calls.end(), [&](Row x) {
         return t.calls.end[x] <= t.os_calls.start[make];
@@ -112,7 +117,7 @@ class Handovers {
         first = std::min(first, rows.start[r]);
       }
     };
-    if (makes_.empty()) return;
+    if (std::all_of(makes_.begin(), makes_.end(), [](const auto& m) { return m.empty(); })) return;
     see(t.calls);
     see(t.os_calls);
     see(t.ranges);
@@ -122,8 +127,8 @@ class Handovers {
   std::vector<std::vector<Ns>> launches_;  // by thread: when it launched
   std::vector<std::vector<Span>> waits_;   // by thread: in the system, in order
   std::vector<std::uint16_t> launchers_;
-  std::vector<Row> makes_;      // OS calls that made threads, in order
-  std::vector<Ns> first_seen_;  // by thread; empty if none was made
+  std::vector<std::vector<Row>> makes_;  // by process: OS calls that made threads, in order
+  std::vector<Ns> first_seen_;           // by thread; empty if none was made
 };
 
 // By thread: the calls that are not nested in another one.

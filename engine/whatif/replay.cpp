@@ -452,6 +452,7 @@ const OfCauses& Replay::recorded_by_cause() const { return state_->recorded_by_c
 const OfCauses& Replay::left_by_cause() const { return state_->left_by_cause; }
 std::vector<SilentWait> Replay::silences() const {
   std::vector<SilentWait> all;
+  const std::vector<NameId>& names = state_->analysis.trace.calls.name;
   for (const auto& run : state_->runs) {
     if (!run->graph) continue;
     for (const Silence& s : run->graph->silences) {
@@ -459,13 +460,24 @@ std::vector<SilentWait> Replay::silences() const {
       if (!told || least_silence_of_step * static_cast<double>(s.mean_ns) <
                        static_cast<double>(run->steps.recorded_ns))
         continue;
-      SilentWait wait{s.thread, s.ends == SilenceEnd::waited, s.within_call, s.what_for, s.mean_ns,
-                      {}};
+      SilentWait wait{
+          s.thread, s.ends == SilenceEnd::waited, s.within_call, s.what_for, s.mean_ns, {}, no_row};
       for (const Silence::At& at : s.at)
-        if (at.cause != no_row) wait.calls.push_back(at.call);
-      all.push_back(std::move(wait));
+        if (at.cause != no_row && at.end - at.start > wait.longest.length()) {
+          wait.longest = {at.start, at.end};
+          wait.call = at.call;
+        }
+      if (wait.call == no_row) continue;
+      // Each run of steps finds it anew.
+      const bool is_new = std::none_of(all.begin(), all.end(), [&](const SilentWait& other) {
+        return other.thread == wait.thread && other.within_call == wait.within_call &&
+               names[other.call] == names[wait.call];
+      });
+      if (is_new) all.push_back(std::move(wait));
     }
   }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const SilentWait& x, const SilentWait& y) { return x.mean_ns > y.mean_ns; });
   return all;
 }
 const Path& Replay::path() const { return state_->path; }

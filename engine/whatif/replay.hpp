@@ -26,8 +26,9 @@ struct SilentWait {
   bool is_certain = false;   ///< otherwise it may as well work
   bool within_call = false;
   std::string what_for;    ///< an operation, or a call of another thread
-  Ns mean_ns = 0;          ///< a step
-  std::vector<Row> calls;  ///< that end it, or in which it lies; one of each step
+  Ns mean_ns = 0;     ///< a step
+  Span longest;       ///< of one step
+  Row call = no_row;  ///< one of those that end it, or in which it lies
 };
 
 /// The steps of a report, ready to be replayed. Nothing changes after construction, so several

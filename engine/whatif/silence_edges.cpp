@@ -80,86 +80,112 @@ Ns clock_error_of(const ReplayGraph& g) {
   return wakes.empty() ? clock_skew_ns : std::min(clock_skew_ns, median(std::move(wakes)));
 }
 
-// Whether host_edges.cpp supposed that another thread handed over at its end.
-bool is_handed_over(const ReplayGraph& g, const Silence& s) {
-  return std::any_of(s.at.begin(), s.at.end(), [&](const Silence::At& at) {
-    return at.call != no_row && g.steps.calls.holds(at.call) &&
-           g.recorded.has(g.begin_node(at.call), edge::handover);
-  });
-}
+// Adds what silences turn out to be to a graph.
+class SilenceEdges {
+ public:
+  explicit SilenceEdges(ReplayGraph& g)
+      : g_(g), t_(g.analysis.trace), outermost_(g.steps.calls.count) {
+    for (const auto& calls : g.thread_calls)
+      for (const Row c : calls) outermost_[c - g.steps.calls.first] = 1;
+  }
+
+  KnownOfSilences known() const {
+    KnownOfSilences known;
+    known.begins = begins_of(g_);
+    known.clock_error_ns = clock_error_of(g_);
+    known.waits = [this](Row c) { return holds(c) && g_.recorded.has(g_.end_node(c), edge::wait); };
+    known.handed_over = [this](Row c) {
+      // What was recorded as a wait in the system is no work.
+      const auto& waits = g_.recorded_waits;
+      return std::binary_search(waits.begin(), waits.end(), c) ? no_row : handed_over(c);
+    };
+    return known;
+  }
+
+  void add(Silence& s) {
+    if (s.ends == SilenceEnd::own_work && !s.is_no_handover) return;
+    // A thread in no call is woken by another one, not by the GPU. Where launches wait for their
+    // kernels both come at the same time.
+    const bool woken = s.by_operation && !s.within_call && !s.is_no_handover &&
+                       std::any_of(s.at.begin(), s.at.end(), [&](const Silence::At& at) {
+                         return handed_over(at.call) != no_row;
+                       });
+    std::size_t added = 0;
+    for (const Silence::At& at : s.at)
+      if (!woken && holds(at.call)) added += add(s, at);
+    if (added == 0) s.ends = SilenceEnd::own_work;
+  }
+
+ private:
+  bool holds(Row call) const {
+    return call != no_row && g_.steps.calls.holds(call) &&
+           outermost_[call - g_.steps.calls.first] != 0;
+  }
+  // The call whose end an edge comes from.
+  Row call_of(Node end) const { return g_.steps.calls.first + (end - 1) / 2; }
+  // The call of another thread that host_edges.cpp supposes to have handed over, or no_row.
+  Row handed_over(Row call) const {
+    if (!holds(call)) return no_row;
+    const Node n = g_.begin_node(call);
+    return g_.recorded.has(n, edge::handover) ? call_of(g_.recorded.from[n][edge::handover])
+                                              : no_row;
+  }
+
+  // The thread worked since its call before.
+  void forget_handover(Row call) {
+    const Node n = g_.begin_node(call);
+    if (!g_.recorded.has(n, edge::handover)) return;
+    g_.recorded.set(n, edge::handover, origin, absent);
+    const Node from = g_.recorded.from[n][edge::previous];
+    g_.recorded.weight[n][edge::previous] =
+        t_.calls.start[call] - (from == origin ? 0 : t_.calls.end[call_of(from)]);
+  }
+
+  // Of one repetition. Whether it waits there, or may.
+  bool add(Silence& s, const Silence::At& at) {
+    const Node n = s.within_call ? g_.end_node(at.call) : g_.begin_node(at.call);
+    const std::size_t place = s.within_call ? std::size_t{edge::wait} : edge::handover;
+    if (s.is_no_handover && !s.within_call) forget_handover(at.call);
+    if (s.ends == SilenceEnd::own_work || at.cause == no_row || at.cause_end > at.end) return false;
+    if (s.by_operation ? !g_.steps.ops.holds(at.cause) : !holds(at.cause)) return false;
+    const Node cause = s.by_operation ? g_.op_node(at.cause) : g_.end_node(at.cause);
+    const Ns after = at.end - at.cause_end;
+    const bool waited = at.cause_end > at.start;
+    if (waited && std::abs(after - s.after_ns) > far_off * s.error_ns) return false;
+    if (s.ends == SilenceEnd::may_wait) {
+      if (!waited || g_.recorded.has(n, place) ||
+          least_of_step * (s.mean_ns - s.after_ns) < g_.steps.recorded_ns)
+        return false;
+      g_.may_wait.push_back({n, place, cause, after});
+      s.replayed_both_ways = true;
+      return true;
+    }
+    // What the other thread launched after that comes before the hand-over, too.
+    if (!s.by_operation && !s.within_call)
+      if (const Row by = handed_over(at.call);
+          by != no_row && t_.calls.thread[by] == t_.calls.thread[at.cause] && by >= at.cause)
+        return true;
+    if (!s.within_call) forget_handover(at.call);
+    g_.recorded.set(n, place, cause, waited ? after : std::min(after, s.after_ns));
+    if (!waited) return true;
+    // Of a thread that is born, the beginning is unknown.
+    Ns& own = g_.recorded.weight[n][edge::previous];
+    own = g_.recorded.from[n][edge::previous] == origin ? g_.steps.window.start
+                                                        : std::min(own, s.own_ns);
+    return true;
+  }
+
+  ReplayGraph& g_;
+  const Trace& t_;
+  std::vector<std::uint8_t> outermost_;  // by call of the block
+};
 
 }  // namespace
 
 void ReplayGraph::find_silence_edges() {
-  const Trace& t = analysis.trace;
-  std::vector<std::uint8_t> outermost(steps.calls.count);
-  for (const auto& calls : thread_calls)
-    for (const Row c : calls) outermost[c - steps.calls.first] = 1;
-  const auto holds = [&](Row call) {
-    return call != no_row && steps.calls.holds(call) && outermost[call - steps.calls.first];
-  };
-  KnownOfSilences known;
-  known.begins = begins_of(*this);
-  known.clock_error_ns = clock_error_of(*this);
-  known.waits = [&](Row c) { return holds(c) && recorded.has(end_node(c), edge::wait); };
-  known.handed_over = [&](Row c) {
-    // What was recorded as a wait in the system is no work.
-    return holds(c) && recorded.has(begin_node(c), edge::handover) &&
-                   !std::binary_search(recorded_waits.begin(), recorded_waits.end(), c)
-               ? steps.calls.first + (recorded.from[begin_node(c)][edge::handover] - 1) / 2
-               : no_row;
-  };
-  // The thread worked since its call before.
-  const auto forget_handover = [&](Row call, Node n, std::size_t place) {
-    if (!recorded.has(n, place) || place != edge::handover) return;
-    recorded.set(n, place, origin, absent);
-    const Node from = recorded.from[n][edge::previous];
-    recorded.weight[n][edge::previous] =
-        t.calls.start[call] -
-        (from == origin ? 0 : t.calls.end[steps.calls.first + (from - 1) / 2]);
-  };
-  silences = find_silences(t, known);
-  for (Silence& s : silences) {
-    if (s.ends == SilenceEnd::own_work && !s.is_no_handover) continue;
-    // A thread in no call is woken by another one, not by the GPU. Where launches wait for their
-    // kernels both come at the same time.
-    if (s.by_operation && !s.within_call && !s.is_no_handover && is_handed_over(*this, s)) {
-      s.ends = SilenceEnd::own_work;
-      continue;
-    }
-    for (const Silence::At& at : s.at) {
-      if (!holds(at.call)) continue;
-      const Node n = s.within_call ? end_node(at.call) : begin_node(at.call);
-      const std::size_t place = s.within_call ? std::size_t{edge::wait} : edge::handover;
-      if (s.is_no_handover) forget_handover(at.call, n, place);
-      if (s.ends == SilenceEnd::own_work || at.cause == no_row || at.cause_end > at.end) continue;
-      if (s.by_operation ? !steps.ops.holds(at.cause) : !holds(at.cause)) continue;
-      const Node cause = s.by_operation ? op_node(at.cause) : end_node(at.cause);
-      const Ns after = at.end - at.cause_end;
-      const bool waited = at.cause_end > at.start;
-      if (waited && std::abs(after - s.after_ns) > far_off * s.error_ns) continue;
-      if (s.ends == SilenceEnd::may_wait) {
-        if (!waited || recorded.has(n, place) ||
-            least_of_step * (s.mean_ns - s.after_ns) < steps.recorded_ns)
-          continue;
-        may_wait.push_back({n, place, cause, after});
-        s.replayed_both_ways = true;
-        continue;
-      }
-      // What the other thread launched after that comes before the hand-over, too.
-      if (!s.by_operation && place == edge::handover && recorded.has(n, place)) {
-        const Row by = steps.calls.first + (recorded.from[n][place] - 1) / 2;
-        if (t.calls.thread[by] == t.calls.thread[at.cause] && by >= at.cause) continue;
-      }
-      forget_handover(at.call, n, place);
-      recorded.set(n, place, cause, waited ? after : std::min(after, s.after_ns));
-      if (!waited) continue;
-      // Of a thread that is born, the beginning is unknown.
-      Ns& own = recorded.weight[n][edge::previous];
-      own =
-          recorded.from[n][edge::previous] == origin ? steps.window.start : std::min(own, s.own_ns);
-    }
-  }
+  SilenceEdges edges(*this);
+  silences = find_silences(analysis.trace, edges.known());
+  for (Silence& s : silences) edges.add(s);
 }
 
 std::vector<MayWait> ReplayGraph::waits_at(const std::vector<Ns>& times) const {

@@ -11,7 +11,8 @@
 // L, d and own on one half of the repetitions and are judged by how far off their ends are on the
 // other half, and the other way around. For errors as Laplace distributed them, O and W on average
 // over m repetitions, m ln(O / W) is the evidence that it waited; by chance it exceeds v for one
-// candidate in e^v, so that N candidates need ln(N / accepted_by_chance). Where X and the silence's
+// candidate in e^v, so that N candidates that no repetition refutes need
+// ln(N / accepted_by_chance). Where X and the silence's
 // begin do not vary apart by more than d does, O is no larger than W, and there is no verdict. The
 // error of the clocks counts to W. What slows all that a thread does looks like a cause, too, so L
 // may as well grow with the thread's short pauses. One repetition in eight may contradict: a row
@@ -619,38 +620,40 @@ class Elimination {
     s.what_for = in_words(c, causes);
   }
 
-  // Whether an operation is what the thread of a call did before, and that call did not wait for
-  // it: the thread was in no call that may have waited when the operation ended.
-  bool are_of_one_thread(const Silence& s, const Candidate& call,
-                         const Candidate& operation) const {
+  // Whether test(call, operation) holds in most repetitions.
+  template <class Test>
+  bool mostly(const Silence& s, const Candidate& call, const Candidate& operation,
+              Test test) const {
     std::vector<Cause> calls, ops;
     find_causes(s, call, calls);
     find_causes(s, operation, ops);
     std::size_t so = 0, both = 0;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (calls[i].row == no_row || ops[i].row == no_row) continue;
-      const Row launch = t_.ops.call[ops[i].row];
-      const std::uint16_t thread = t_.calls.thread[calls[i].row];
       ++both;
-      so += launch != no_row && t_.calls.thread[launch] == thread && launch <= calls[i].row &&
-            !(ops[i].end <= t_.calls.end[calls[i].row] && hangs(thread, ops[i].end));
+      so += test(calls[i].row, ops[i].row);
     }
     return 2 * so > both;
   }
 
+  // Whether an operation is what the thread of a call did before, and that call did not wait for
+  // it: the thread was in no call that may have waited when the operation ended.
+  bool are_of_one_thread(const Silence& s, const Candidate& call,
+                         const Candidate& operation) const {
+    return mostly(s, call, operation, [&](Row c, Row op) {
+      const Row launch = t_.ops.call[op];
+      const std::uint16_t thread = t_.calls.thread[c];
+      return launch != no_row && t_.calls.thread[launch] == thread && launch <= c &&
+             !(t_.ops.end[op] <= t_.calls.end[c] && hangs(thread, t_.ops.end[op]));
+    });
+  }
+
   // Whether the thread of a call was in it when an operation ended.
   bool waits_for(const Silence& s, const Candidate& call, const Candidate& operation) const {
-    std::vector<Cause> calls, ops;
-    find_causes(s, call, calls);
-    find_causes(s, operation, ops);
-    std::size_t so = 0, both = 0;
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (calls[i].row == no_row || ops[i].row == no_row) continue;
-      ++both;
-      so += t_.calls.start[calls[i].row] < ops[i].end &&
-            ops[i].end <= t_.calls.end[calls[i].row] + clock_skew_ns;
-    }
-    return 2 * so > both;
+    return mostly(s, call, operation, [&](Row c, Row op) {
+      return t_.calls.start[c] < t_.ops.end[op] &&
+             t_.ops.end[op] <= t_.calls.end[c] + clock_skew_ns;
+    });
   }
 
   // Whether a thread is then within a call for long.

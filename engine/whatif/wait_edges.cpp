@@ -41,7 +41,7 @@ class Waits {
   // Whether a call waits for whatever the GPU still does then.
   bool always_waits(Row call) const {
     return g_.call_class(call) == CallClass::sync ||
-           g_.analysis.classes.waits_implicitly(t_.names[t_.calls.name[call]]);
+           g_.analysis.names.waits[t_.calls.name[call]] != 0;
   }
 
   Row spun_for(Row call) const { return synced_with(call, false); }

@@ -59,11 +59,11 @@ return {
   },
   messages = {
     seldom = "`{call}` makes the host wait for the GPU in one of {every} {units}{range}. The GPU \z
-      then runs out of work until the host has launched again. If the host did not wait it could \z
+      then runs out of work until the host has launched again. Without {waits} the host could \z
       launch ahead, which saves {idle:lost} of {each_step} ({share:fraction}).",
     waits = "`{call}` makes the host wait for the GPU {times:once|# times} {a_step}{range}. Each \z
-      time the GPU runs out of work until the host has launched again. If the host did not wait \z
-      it could launch ahead, which saves {idle:lost} of {each_step} ({share:fraction}).",
+      time the GPU runs out of work until the host has launched again. Without {waits} the host \z
+      could launch ahead, which saves {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
     seldom = "{call} drains the GPU in one of {every} {units}",
@@ -85,7 +85,9 @@ return {
       `torch.cuda.set_sync_debug_mode("warn")` names each Python line that waits (PyTorch \z
       performance tuning guide). Remove `torch.cuda.synchronize()` that was added for timing (use \z
       events).',
-    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait. \z
+    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait, and \z
+      so has one that works on what it read: where more than single values are read, the saving is \z
+      an upper limit. \z
       `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
   },
   advice = {
@@ -186,7 +188,7 @@ return {
     local calls, copies = trace:host_waits(purposes)
     if calls:count() == 0 then return {} end
     local single = copies:where { direction = "d2h", max_bytes = options.value_bytes }
-    local change = { { remove = single }, { unblock = calls } }
+    local change = { { unblock = calls } }
     local lost = trace:saves_ns(change) or idle_after(trace, calls)
     local share = lost / total
     if lost == 0 or share < options.share then return {} end
@@ -225,6 +227,7 @@ return {
           call = call,
           times = math.max(1, math.floor(often + 0.5)),
           every = string.format("%.0f", 1 / often),
+          waits = #calls:group "name" > 1 and "its waits and those of other calls" or "these waits",
           range = range and string.format(", most in range '`%s`'", range:short()) or "",
           idle = lost / steps,
           share = share,
@@ -232,7 +235,8 @@ return {
           bytes = results:count() > 0 and results:median "bytes" or 0,
           brief = call:short(24),
         },
-        about = true,
+        -- What is more than a flag or a sum may be what the host works on next.
+        about = results:count() == single:count(),
         recoverable_ns = lost,
         change = change,
         at_most = trace:fact "steps.found" == 0 and of_name:count() < options.least and "note"

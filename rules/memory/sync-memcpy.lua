@@ -98,15 +98,11 @@ return {
       trace:host_waits { on = { "work", "result", "upload" }, class = { "copy_sync" } }
     if copies:count() == 0 or copies:count() < options.least then return {} end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    -- Flags and sums: asynchronous copies do not help, since the host waits for them; most need
-    -- not be copied at all. Without steps they are results.
-    local values =
-      trace:ops { kind = "copy", direction = "d2h", max_bytes = options.value_bytes }
-    local small, nothing = values:count() / steps, values:minus(values)
-    local change = {
-      { remove = trace:fact "steps.found" == 1 and values or nothing },
-      { unblock = copies },
-    }
+    -- Flags and sums: asynchronous copies do not help, since the host waits for them.
+    local results = waited:where { direction = "d2h" }
+    local values = results:where { max_bytes = options.value_bytes }
+    local small = values:count() / steps
+    local change = { { unblock = copies } }
     local call = copies:group("name")[1].key
     local lost = trace:saves_ns(change)
       or trace:idle({ cause = "sync", name = call }):union_ns()
@@ -137,7 +133,8 @@ return {
               > waited:count()
             and "resident-data"
           or nil,
-        about = true,
+        -- What is more than a flag or a sum may be what the host works on next.
+        about = results:count() == values:count(),
         metrics = {
           {
             name = "saved without the waits",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "analysis/host_threads.hpp"
@@ -24,13 +25,13 @@ class WaitFinder {
       : a_(analysis),
         t_(analysis.trace),
         calls_(steps.calls, t_.calls.size()),
-        offloaded_(t_.ops.size()),
+        // Two of each in a step: less is data that comes and goes.
+        offloaded_(steps.trips.pairs >= 2 * a_.step_count()
+                       ? steps.streamed.plus(steps.trips.copies)
+                       : steps.streamed,
+                   t_.ops.size()),
         deciding_(steps.reads.deciding.plus(steps.reads.sized), t_.ops.size()),
         launched_(t_.calls.size(), no_row) {
-    // Two of each in a step: less is data that comes and goes.
-    const bool trips = steps.trips.pairs >= 2 * a_.step_count();
-    offloaded_ =
-        RowBits(trips ? steps.streamed.plus(steps.trips.copies) : steps.streamed, t_.ops.size());
     steps.ops.each([&](Row op) {
       if (const Row call = t_.ops.call[op]; call != no_row) launched_[call] = op;
     });
@@ -51,57 +52,61 @@ class WaitFinder {
   }
 
  private:
+  static constexpr std::size_t none = std::string::npos;
+
   void of_thread(std::span<const Row> calls) {
-    Row copied = no_row;      // the last copy to or from the host
-    bool done = false;        // whether its own call waited for it
-    std::size_t unnamed = 0;  // since the last launch: waits for work, the last of what was found
-    drained_ = {};
+    Row copied = no_row;            // the last copy to or from the host
+    std::size_t copy_wait = none;   // into what was found: where its own call waited for it
+    std::vector<std::size_t> work;  // the same: waits for work since the last launch
+    joined_ = none;
     Spins spins(a_);
+    // Who launches nothing, such as a watchdog, holds nothing up.
+    const bool launches = std::any_of(calls.begin(), calls.end(),
+                                      [&](Row call) { return launched_[call] != no_row; });
     for (const Row call : calls) {
       if (!calls_.holds(call)) continue;
-      const bool spun = spins.ends_with(call);
+      const bool spun = spins.ends_with(call) && launches;
       const CallClass kind = a_.names.call[t_.calls.name[call]];
       const Row op = launched_[call];
       if (op != no_row) {
         // Who waits before it moves a tensor away or back waits for that.
         if (offloaded_.holds(op))
-          for (std::size_t i = found_.size() - unnamed; i < found_.size(); ++i)
-            found_[i].what = WaitFor::offload;
-        unnamed = 0;
+          for (const std::size_t i : work) found_[i].what = WaitFor::offload;
+        work.clear();
         if (crosses_link(t_.ops.copy[op]) && !is_unified(t_.ops.copy[op])) {
-          done = waited_for_copy(t_, kind, call, op) &&
-                 (drained_.call != no_row || !is_taken_along(kind, op));
-          // A result is read whatever is sent after it.
-          if (done || copied == no_row || t_.ops.copy[copied] != CopyKind::d2h ||
-              t_.ops.copy[op] == CopyKind::d2h)
-            copied = op;
-          if (done) add(call, purpose_of(op), op);
+          const bool waited =
+              waited_for_copy(t_, kind, call, op) && (joined_ != none || !is_taken_along(kind, op));
+          // A result is read whatever is sent after it, until it was waited for.
+          const bool reads =
+              copied != no_row && copy_wait == none && t_.ops.copy[copied] == CopyKind::d2h;
+          if (waited || !reads || t_.ops.copy[op] == CopyKind::d2h) copied = op;
+          copy_wait = waited ? add(call, purpose_of(op), op, call) : none;
         } else {
-          if (done) copied = no_row;
-          done = false;
-          if (t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph) drained_ = {};
-          if (kind == CallClass::copy_sync && t_.ops.end[op] <= t_.calls.end[call] + clock_skew_ns)
-            add(call, WaitFor::work, no_row);
+          if (copy_wait != none) copied = no_row;
+          copy_wait = none;
+          if (t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph) joined_ = none;
         }
       } else if (kind == CallClass::sync || kind == CallClass::copy_sync || spun) {
-        const WaitFor what = copied == no_row ? WaitFor::work : purpose_of(copied);
-        add(call, what, copied);
-        if (done) found_.back().first = found_[found_.size() - 2].first;
-        if (spun) found_.back().since = spins.since();
-        if (found_.back().what == WaitFor::work) ++unnamed;
+        WaitFor what = copied == no_row ? WaitFor::work : purpose_of(copied);
+        if (kind == CallClass::sync && trims(call)) what = WaitFor::memory;
+        const std::size_t found =
+            add(call, what, copied, copy_wait == none ? call : found_[copy_wait].first);
+        if (spun) found_[found].since = spins.since();
+        if (found_[found].what == WaitFor::work) work.push_back(found);
         copied = no_row;
-        done = false;
-      } else if (a_.classes.waits_implicitly(t_.names[t_.calls.name[call]])) {
-        add(call, WaitFor::memory, no_row);
-        unnamed = 0;
+        copy_wait = none;
+      } else if (a_.names.waits[t_.calls.name[call]] != 0) {
+        add(call, WaitFor::memory, no_row, call);
       }
     }
   }
 
   // A pool that keeps nothing gives its memory back to the system whenever the host waits.
   void find_trims() {
+    std::vector<std::int8_t> pools(t_.names.size(), -1);  // by name; -1: not asked yet
     const bool pooled = std::any_of(t_.calls.name.begin(), t_.calls.name.end(), [&](NameId name) {
-      return t_.names[name].find("FreeAsync") != std::string::npos;
+      if (pools[name] < 0) pools[name] = t_.names[name].find("FreeAsync") != std::string::npos;
+      return pools[name] == 1;
     });
     if (!pooled) return;
     trims_.resize(t_.threads.size());
@@ -110,19 +115,32 @@ class WaitFinder {
         trims_[t_.os_calls.thread[c]].push_back({t_.os_calls.start[c], t_.os_calls.end[c]});
     for (Spans& of_thread : trims_) of_thread = united(std::move(of_thread));
   }
+  bool trims(Row call) const {
+    return !trims_.empty() &&
+           overlap(trims_[t_.calls.thread[call]], {t_.calls.start[call], t_.calls.end[call]}) > 0;
+  }
 
-  void add(Row call, WaitFor what, Row copy) {
+  // Adds a call that waits, and returns where. After a wait without a kernel since, a small one is
+  // part of that: a decision makes it one, whatever was waited for first.
+  std::size_t add(Row call, WaitFor what, Row copy, Row first) {
     const Span span{t_.calls.start[call], t_.calls.end[call]};
-    if (!trims_.empty() && overlap(trims_[t_.calls.thread[call]], span) > 0) what = WaitFor::memory;
     if (span.length() > 0 && overlap(saving_, span) == span.length()) what = WaitFor::checkpoint;
     const bool small = copy == no_row || t_.ops.bytes[copy] < large_copy_bytes;
-    Wait wait{call, what, copy, call, span.start};
-    if (drained_.call != no_row && small && is_plain(what)) {
-      wait.what = drained_.what;
-      wait.first = drained_.first;
+    const std::size_t at = found_.size();
+    found_.push_back({call, what, copy, first, span.start});
+    if (!is_plain(what) || !small) return at;
+    if (joined_ == none) {
+      joined_ = at;
+      return at;
     }
-    if (is_plain(wait.what)) drained_ = wait;
-    found_.push_back(wait);
+    found_[at].first = found_[joined_].first;
+    if (what != WaitFor::decision) {
+      found_[at].what = found_[joined_].what;
+      return at;
+    }
+    for (std::size_t i = joined_; i < at; ++i)
+      if (found_[i].first == found_[at].first) found_[i].what = what;
+    return at;
   }
 
   // Little that goes to the GPU from pageable memory the driver takes along: the call may last as
@@ -149,13 +167,11 @@ class WaitFinder {
 
   const Analysis& a_;
   const Trace& t_;
-  const RowBits calls_;
-  RowBits offloaded_;
-  const RowBits deciding_;
+  const RowBits calls_, offloaded_, deciding_;
   std::vector<Row> launched_;  // by call: the last operation that it launched
   Spans saving_;               // when something is saved
   std::vector<Spans> trims_;   // by thread; empty without pools
-  Wait drained_;               // the last wait, with no kernel since
+  std::size_t joined_ = none;  // the first of the waits that are one, with no kernel since
   std::vector<Wait> found_;
 };
 

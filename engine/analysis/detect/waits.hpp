@@ -29,9 +29,12 @@ const char* name_of(WaitFor);
 
 /// Between the clocks of host and GPU, after the profiler has aligned them.
 inline constexpr Ns clock_skew_ns = 5'000;
-/// A call that takes no longer than this waited for nothing.
+/// An asynchronous copy's call that takes no longer than this, or a spin, waited for nothing.
 inline constexpr Ns waited_ns = 20'000;
 
+/// Copies to the host up to this size are single values: a flag, a sum, a loss. What is larger may
+/// be what the host works on next.
+inline constexpr std::int64_t single_value_bytes = 64;
 inline constexpr std::int64_t large_copy_bytes = (64 << 10) + 1;
 
 struct Wait {

@@ -69,7 +69,7 @@ int host_waits(lua_State* lua, const Context& c) {
   RowBits copies(t.ops.size());
   for (const Wait& wait : c.in_steps.waits()) {
     if (!is_any(on, name_of(wait.what)) ||
-        !is_any(of, name_of(c.analysis.names.call[t.calls.name[wait.call]])))
+        !is_any(of, name_of(c.analysis.names.call[t.calls.name[wait.first]])))
       continue;
     calls.push_back(wait.call);
     if (wait.copy != no_row) copies.add(wait.copy);
