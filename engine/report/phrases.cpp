@@ -312,7 +312,7 @@ std::vector<WaitLine> wait_lines(const Report& report, double least_fraction) {
                                                      static_cast<double>(report.step.ns)
                                                : 0;
     const bool silent = wait.what == WaitFor::unrecorded;
-    if (fraction < least_fraction && !silent) continue;
+    if (wait.without && fraction < least_fraction) continue;
     WaitLine line{&wait, fraction, "unknown", ""};
     if (silent) {
       line.label =

@@ -193,24 +193,34 @@ std::string path_section(const ReportPage& page) {
 }
 
 std::string waits_section(const ReportPage& page) {
-  const std::vector<WaitLine> lines = wait_lines(page.report, 0);
-  if (lines.empty()) return "";
   HtmlTable table("What costs most comes first", {{"Waits in"},
                                                   {"Blocked " + page.analysis.words().per, true},
                                                   {"Saves", true},
                                                   {"Share", true}});
   table.searched_as("");
   table.becomes_lines();
-  for (const WaitLine& line : lines)
+  std::size_t calls = 0;
+  std::vector<std::string> silent;
+  for (const WaitLine& line : wait_lines(page.report, 0)) {
+    if (line.wait->what == WaitFor::unrecorded) {
+      silent.push_back(escaped(page.cut(line.label)));
+      continue;
+    }
+    ++calls;
     table.row({page.cut(line.label),
                Cell(duration(line.wait->blocked_ns), static_cast<double>(line.wait->blocked_ns)),
                Cell(line.saves, static_cast<double>(line.wait->saves_ns)),
                Cell::share(line.fraction)});
-  return remark(
-             "What the host does after a wait would run beside the GPU if it did not wait. Each is "
-             "replayed without the wait, and without what the profiler adds; the GPU may lose "
-             "less than the host is blocked, or more.") +
-         table.html(8);
+  }
+  std::string section;
+  if (calls > 0)
+    section = remark(
+                  "What the host does after a wait would run beside the GPU if it did not wait. "
+                  "Each is replayed without the wait, and without what the profiler adds; the GPU "
+                  "may lose less than the host is blocked, or more.") +
+              table.html(8);
+  if (!silent.empty()) section += remark("Waits that no call shows:") + bullets(silent, "");
+  return section;
 }
 
 }  // namespace gh

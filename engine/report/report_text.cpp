@@ -52,15 +52,18 @@ std::string waits_table(const Analysis& a, const Report& report, const TextStyle
                         const Paint& paint) {
   const bool full = style.amount == Amount::full;
   std::string costs, silent;
-  for (const WaitLine& l : wait_lines(report, full ? shown_wait_share : least_wait_share))
+  for (const WaitLine& l : wait_lines(report, full ? shown_wait_share : least_wait_share)) {
     if (l.wait->what == WaitFor::unrecorded)
       silent += "  " + wrapped(l.label, style.width, 4) + '\n';
-    else
-      costs += fmt::format("  {:>15} {:>6}  {}\n", l.saves, percent(l.fraction),
-                           shortened(l.label, std::max<std::size_t>(style.width, 45) - 27));
+    else if (full || l.wait->without)
+      costs +=
+          fmt::format("  {:>15} {:>6}  {}\n", l.saves, l.wait->without ? percent(l.fraction) : "",
+                      shortened(l.label, std::max<std::size_t>(style.width, 45) - 27));
+  }
   if (!costs.empty()) costs = paint.bold(waits_title(a.words())) + '\n' + costs;
   if (silent.empty() || !full) return costs;
-  return costs + paint.bold("Waits that no call shows") + '\n' + silent;
+  silent = paint.bold("Waits that no call shows") + '\n' + silent;
+  return costs.empty() ? silent : costs + '\n' + silent;
 }
 
 std::string account_table(const Analysis& a, const StepTime& step, const TextStyle& style,

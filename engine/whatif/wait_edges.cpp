@@ -228,6 +228,11 @@ void ReplayGraph::find_wait_edges() {
       recorded.weight[e][edge::begin] =
           kind == CallClass::allocation ? std::clamp<Ns>(took - (t.ops.end[op] - start), 0, took)
                                         : std::clamp<Ns>(wake, 0, std::min(took, own_call_ns));
+      // A copy is launched, whether or not it is waited for.
+      if (launches(kind)) {
+        Ns& own = recorded.weight[e][edge::begin];
+        own = std::max(own, std::min(took, launch_call_ns));
+      }
       if (kind == CallClass::sync) wakes.push_back(wake);
     }
   }

@@ -85,10 +85,9 @@ return {
       `torch.cuda.set_sync_debug_mode("warn")` names each Python line that waits (PyTorch \z
       performance tuning guide). Remove `torch.cuda.synchronize()` that was added for timing (use \z
       events).',
-    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait, and \z
-      so has one that works on what it read: where more than single values are read, the saving is \z
-      an upper limit. \z
-      `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
+    wrong = "A loop that has to decide on the host based on what the GPU computed has to wait, \z
+      and so has one that works on what it read: where more than single values are read, the \z
+      saving is an upper limit. `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
   },
   advice = {
     {
@@ -227,7 +226,8 @@ return {
           call = call,
           times = math.max(1, math.floor(often + 0.5)),
           every = string.format("%.0f", 1 / often),
-          waits = #calls:group "name" > 1 and "its waits and those of other calls" or "these waits",
+          waits = #calls:group "name" > 1 and "its waits and those of other calls"
+            or "these waits",
           range = range and string.format(", most in range '`%s`'", range:short()) or "",
           idle = lost / steps,
           share = share,
@@ -235,10 +235,11 @@ return {
           bytes = results:count() > 0 and results:median "bytes" or 0,
           brief = call:short(24),
         },
-        -- What is more than a flag or a sum may be what the host works on next.
+        -- What is more than a flag or a sum may be what the host works on next: a limit, and no
+        -- forecast.
         about = results:count() == single:count(),
         recoverable_ns = lost,
-        change = change,
+        change = results:count() == single:count() and change or nil,
         at_most = trace:fact "steps.found" == 0 and of_name:count() < options.least and "note"
           or nil,
         confidence = "high",

@@ -1,3 +1,30 @@
+-- The idle time of devices whose next launch was still to come, less the time of allocations:
+-- without
+-- them the host would be ahead by what they took (alloc-churn). Only those of threads that launch
+-- on
+-- the same device count: allocations of a loader's thread hold no launch up.
+local function without_allocations(trace, launching)
+  local allocations = trace:calls { class = "allocation" }
+  if allocations:count() == 0 then return launching:union_ns() end
+  local threads_of = {} -- by device
+  for _, device in ipairs(trace:idle():group("device", 1000)) do
+    threads_of[device.key] = device.rows:group("thread", 200) -- a filter takes no more
+  end
+  local idle, allocating_ns = 0, {} -- by the threads, which devices mostly have in common
+  for _, device in ipairs(launching:group("device", 1000)) do
+    local threads = {}
+    for _, thread in ipairs(threads_of[device.key]) do
+      threads[#threads + 1] = thread.key
+    end
+    table.sort(threads)
+    local all = table.concat(threads, "\n")
+    allocating_ns[all] = allocating_ns[all]
+      or allocations:where({ thread = threads }):union_ns()
+    idle = idle + math.max(0, device.rows:union_ns() - allocating_ns[all])
+  end
+  return idle
+end
+
 return {
   id = "launch-bound",
   category = "launch",
@@ -199,27 +226,7 @@ return {
     -- Pauses inside a graph that is still being launched come from tracing it node by node.
     local nodes = trace:ops { in_graph = true }
     launching = launching:minus(launching:where { after = nodes, before = nodes })
-    -- Without its allocations the host would be ahead by the time they took: that much of the idle
-    -- time belongs to them (alloc-churn).
-    -- Only those of threads that launch on the same device count: allocations of a loader's thread
-    -- hold no launch up.
-    local idle, allocations = 0, trace:calls { class = "allocation" }
-    local threads_of = {} -- by device
-    for _, device in ipairs(trace:idle():group("device", 1000)) do
-      threads_of[device.key] = device.rows:group("thread", 200) -- a filter takes no more
-    end
-    local allocating_ns = {} -- by the threads, which devices mostly have in common
-    for _, device in ipairs(launching:group("device", 1000)) do
-      local threads = {}
-      for _, thread in ipairs(threads_of[device.key]) do
-        threads[#threads + 1] = thread.key
-      end
-      table.sort(threads)
-      local all = table.concat(threads, "\n")
-      allocating_ns[all] = allocating_ns[all]
-        or allocations:where { thread = threads }:union_ns()
-      idle = idle + math.max(0, device.rows:union_ns() - allocating_ns[all])
-    end
+    local idle = without_allocations(trace, launching)
     local share = idle / total
     local launches =
       trace:calls { class = { "launch", "graph_launch", "copy", "copy_sync" } }:count()

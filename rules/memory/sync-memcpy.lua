@@ -127,13 +127,14 @@ return {
         },
         recoverable_ns = lost,
         -- Without steps they are results.
-        change = change,
+        change = results:count() == values:count() and change or nil,
         -- Data that could stay on the device is not copied at all.
         follows_from = 2 * waited:minus(waited:minus((require "residency"(trace)))):count()
               > waited:count()
             and "resident-data"
           or nil,
-        -- What is more than a flag or a sum may be what the host works on next.
+        -- What is more than a flag or a sum may be what the host works on next: a limit, and no
+        -- forecast.
         about = results:count() == values:count(),
         metrics = {
           {

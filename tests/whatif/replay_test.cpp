@@ -119,7 +119,7 @@ TEST_CASE(
                                                  "devicemap",
                                                  "wait-data-parallel",
                                                  "wait-prefetcher-thread",
-                                                 "launch-blocking",
+
                                                  "cu-data-dependent-sync",
                                                  "unit-fsdp-layers",
                                                  "unit-train-then-generate"};

@@ -27,6 +27,15 @@ constexpr Ns micro = 1'000, milli = 1'000'000;
 // Streams from here on are on the second device.
 constexpr std::size_t of_two = 7;
 
+// Of one process: no call is known to wait, and no hand-over is supposed.
+KnownOfSilences nothing_known() {
+  KnownOfSilences known;
+  known.begins.resize(1);
+  known.waits = [](Row) { return false; };
+  known.handed_over = [](Row) { return no_row; };
+  return known;
+}
+
 // A trace of one process and two devices, to which threads and streams are added by number.
 class Program {
  public:
@@ -275,10 +284,7 @@ TEST_CASE("silences: plain work is not taken for a wait, and waits that vary are
 
 TEST_CASE("silences: two threads that wait for the same do not wait for each other") {
   Program p;
-  KnownOfSilences known;
-  known.begins.resize(1);
-  known.waits = [](Row) { return false; };
-  known.handed_over = [](Row) { return no_row; };
+  KnownOfSilences known = nothing_known();
   support::Random random(1);
   for (int r = 0; r < 8; ++r) {
     const Ns begin = r * unit,
@@ -344,10 +350,7 @@ TEST_CASE("silences: work of its usual length follows no thread that is said to 
 
 TEST_CASE("silences: work that ends a repetition does not wait for what others launched before") {
   Program p;
-  KnownOfSilences known;
-  known.begins.resize(1);
-  known.waits = [](Row) { return false; };
-  known.handed_over = [](Row) { return no_row; };
+  KnownOfSilences known = nothing_known();
   support::Random random(1);
   // Main makes batches of 50 to 60 ms, while another thread launches a kernel every 200 us.
   Ns at = 0;
