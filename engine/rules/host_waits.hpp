@@ -27,7 +27,7 @@ struct HostWait {
   std::string thread, waits_for;
   bool is_certain = true;
   bool within_call = false;  ///< it hangs in `call`, else it is silent before that
-  Span longest;  ///< of these calls
+  Span longest;              ///< of these calls
   /// The step in which none of these calls waits; nothing if the steps cannot be replayed.
   std::optional<Prediction> without;
   Ns saves_ns = 0;       ///< of a step, expected

@@ -25,10 +25,10 @@ struct SilentWait {
   std::uint16_t thread = 0;  ///< one of them, where a new one makes the call in each step
   bool is_certain = false;   ///< otherwise it may as well work
   bool within_call = false;
-  std::string what_for;    ///< an operation, or a call of another thread
-  Ns mean_ns = 0;     ///< a step
-  Span longest;       ///< of one step
-  Row call = no_row;  ///< one of those that end it, or in which it lies
+  std::string what_for;  ///< an operation, or a call of another thread
+  Ns mean_ns = 0;        ///< a step
+  Span longest;          ///< of one step
+  Row call = no_row;     ///< one of those that end it, or in which it lies
 };
 
 /// The steps of a report, ready to be replayed. Nothing changes after construction, so several

@@ -141,9 +141,8 @@ class ReadBackFinder {
     }
     std::vector<std::int8_t> asks(t_.names.size(), -1);  // by name, as above
     copies.each([&](Row op) {
-      const Row in = a_.structure().ranges().first_on_own_thread(
-          t_.calls, t_.ops.call[op],
-          [&](Row range) {
+      const Row in =
+          a_.structure().ranges().first_on_own_thread(t_.calls, t_.ops.call[op], [&](Row range) {
             const NameId name = t_.ranges.name[range];
             if (asks[name] < 0) asks[name] = a_.classes.asks_for_size(t_.names[name]) ? 1 : 0;
             return asks[name] == 1;
