@@ -151,6 +151,7 @@ class Elimination {
   }
 
   std::vector<Silence> judged() {
+    if (calls_.events.empty()) return {};
     std::vector<Silence> found = longest();
     sort_ends(found);
     for (Silence& s : found) {
