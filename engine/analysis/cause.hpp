@@ -40,14 +40,6 @@ struct Cause {
   bool operator==(const Cause&) const = default;
 };
 
-/// Who spends a cause's time: where it would have to become less.
-enum class Owner : std::uint8_t {
-  gpu,    ///< it computes, or moves data within its memory
-  link,   ///< between the GPU and the host or another GPU, also where pages of unified memory move
-  ranks,  ///< the other ranks of a job and the network to them
-  host    ///< the program on the CPU: it launches, loads data, waits or computes
-};
-
 /// Names in the account: "idle.sync", "compute.gemm_half".
 std::string cause_name(Cause::Of kind);  ///< of neither kernels nor idle time
 std::string cause_name(IdleCause c);

@@ -572,7 +572,10 @@ std::string prediction_text(const Finding& f) {
   return fmt::format("no less than {} with this fix alone ({})", duration(p.step_ns), p.why);
 }
 
-std::string concerned_layers_text(const Finding& f) {
+// Some ranges hold arguments.
+constexpr std::size_t most_owner = 60;
+
+std::string where_text(const Finding& f) {
   std::string text;
   for (const ConcernedLayer& l : f.layers) {
     text += text.empty() ? "" : "; ";
@@ -581,7 +584,9 @@ std::string concerned_layers_text(const Finding& f) {
     else
       text += l.path + (l.of > 1 ? fmt::format(", {} of {} layers", l.count, l.of) : "");
   }
-  return text;
+  if (f.owner.empty()) return text;
+  return text.empty() ? shortened(f.owner, most_owner)
+                      : fmt::format("{}; mostly {}", text, shortened(f.owner, most_owner));
 }
 
 std::string sharing_text(const Finding& f, const Report& report) {

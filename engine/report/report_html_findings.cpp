@@ -158,7 +158,7 @@ std::string finding_head(const ReportPage& page, std::size_t finding) {
                        escaped(savings), whole_text(page.analysis, page.report.step));
   out +=
       prose_paragraph(page.cut(with_code_marked(f.message, f.marked.text)) + doubt_text(f), false);
-  if (const std::string text = concerned_layers_text(f); !text.empty())
+  if (const std::string text = where_text(f); !text.empty())
     out += element("p", "In " + page.cut(text) + '.');
   if (const std::string text = prediction_text(f); !text.empty())
     out += element("p", fmt::format("The {}: {}", page.analysis.words().noun, page.cut(text)));

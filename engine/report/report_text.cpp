@@ -147,7 +147,7 @@ std::string finding_in_full(std::size_t number, const Finding& f, const Analysis
   if (const std::string text = prediction_text(f); !text.empty()) out.field(a.words().noun, text);
   if (const std::string text = sharing_text(f, report); !text.empty()) out.field("shared", text);
   out.follows_from(f);
-  if (const std::string text = concerned_layers_text(f); !text.empty()) out.field("layers", text);
+  if (const std::string text = where_text(f); !text.empty()) out.field("in", text);
   for (std::size_t i = 0; i < f.evidence.size(); ++i)
     out.field(i == 0 ? "evidence" : "",
               evidence_line(f.evidence[i], i > 0 ? &f.evidence[i - 1] : nullptr, style));
@@ -163,8 +163,7 @@ std::string finding_in_brief(std::size_t number, const Finding& f, const Report&
   const std::string saves = saves_text(f, report);
   out.title(number, f.severity,
             fmt::format("{}{} [{}]", f.title, saves.empty() ? "" : " (" + saves + ")", f.rule));
-  if (const std::string text = concerned_layers_text(f); !text.empty())
-    out.indented("In " + text + '.');
+  if (const std::string text = where_text(f); !text.empty()) out.indented("In " + text + '.');
   if (!f.advice.empty()) out.indented(f.advice.front());
   return out.text();
 }

@@ -31,8 +31,12 @@ bool is_seen(const LuaTable& finding, const std::string& name) {
   return seen;
 }
 
-bool fits(const LuaTable& piece, const LuaTable& finding) {
-  const auto seen = [&](const std::string& name) { return is_seen(finding, name); };
+// An owner's key counts as seen, and "owner" if the table says what to do about it.
+bool fits(const LuaTable& piece, const LuaTable& finding, const KnownOwner* owner) {
+  const auto seen = [&](const std::string& name) {
+    return (owner && (name == owner->key || (name == "owner" && !owner->fix.empty()))) ||
+           is_seen(finding, name);
+  };
   const std::vector<std::string> when = named(piece, "when"), unless = named(piece, "unless");
   return std::all_of(when.begin(), when.end(), seen) &&
          std::none_of(unless.begin(), unless.end(), seen);
@@ -64,7 +68,8 @@ void check_advice(lua_State* lua, const LuaTable& rule) {
 }
 
 std::vector<FilledMessage> advice_for(lua_State* lua, const LuaTable& finding,
-                                      const Analysis& analysis, const StepTime& step) {
+                                      const KnownOwner* owner, const Analysis& analysis,
+                                      const StepTime& step) {
   std::vector<FilledMessage> advice;
   const int type = finding.push("advice");
   if (type == LUA_TTABLE) {
@@ -74,8 +79,13 @@ std::vector<FilledMessage> advice_for(lua_State* lua, const LuaTable& finding,
   } else if (type != LUA_TNIL) {
     throw Error("a finding: 'advice' must be a list");
   } else if (LuaTable(lua, 1, "the rule").push("advice") != LUA_TNIL) {
+    if (owner && !owner->fix.empty()) {
+      lua_pushstring(lua, owner->fix.c_str());
+      take(lua, lua_gettop(lua), finding, analysis, step, advice);
+      lua_pop(lua, 1);
+    }
     LuaTable(lua, -1, where).each([&](int index) {
-      if (lua_type(lua, index) != LUA_TTABLE || fits(LuaTable(lua, index, where), finding))
+      if (lua_type(lua, index) != LUA_TTABLE || fits(LuaTable(lua, index, where), finding, owner))
         take(lua, index, finding, analysis, step, advice);
     });
   }

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.hpp"
 #include "analysis/step_time.hpp"
+#include "analysis/structure/code_owners.hpp"
 #include "rules/finding_message.hpp"
 #include "rules/lua_table.hpp"
 
@@ -14,10 +15,12 @@ namespace gh {
 void check_advice(lua_State* lua, const LuaTable& rule);
 
 /// The advice for a finding, the most important first: what the finding itself lists, else the
-/// pieces of the rule's `advice` (the rule is at index 1) whose conditions hold, in words for the
-/// program and filled as messages are. A piece's `when` names what must be seen, its `unless` what
-/// must not: keys of the finding's `seen`, or its message.
+/// what the finding's owner needs and then the pieces of the rule's `advice` (the rule is at index
+/// 1) whose conditions hold, in words for the program and filled as messages are. A piece's `when`
+/// names what must be seen, its `unless` what must not: keys of the finding's `seen`, its message,
+/// the key of its owner, or "owner" if that has said what to do.
 std::vector<FilledMessage> advice_for(lua_State* lua, const LuaTable& finding,
-                                      const Analysis& analysis, const StepTime& step);
+                                      const KnownOwner* owner, const Analysis& analysis,
+                                      const StepTime& step);
 
 }  // namespace gh

@@ -9,6 +9,7 @@
 
 #include "analysis/facts.hpp"
 #include "analysis/step_time.hpp"
+#include "analysis/structure/code_owners.hpp"
 #include "rules/binding/rows_in_steps.hpp"
 #include "rules/finding.hpp"
 #include "rules/lua_table.hpp"
@@ -66,6 +67,10 @@ void push_trace(lua_State* lua, const ApiHost& host);
 
 /// Reads a finding's `evidence`: a list as returned by `selection:evidence`, or nil. Throws Error.
 std::vector<Evidence> to_evidence(const LuaTable& finding);
+
+/// Who owns the time of a finding's `owner`, a selection of calls, idle time or operations, or else
+/// of what its changes name: those of most time first. Throws Error.
+std::vector<CodeOwner> to_owners(const LuaTable& finding, const Changes& changes);
 
 namespace binding {
 class ChangeReader;

@@ -85,10 +85,13 @@ struct Said {
   std::string title;    ///< what is so in this recording: the rule's headline, else its title
   std::string text;     ///< its message: one sentence or two, with the figures
   std::string subject;  ///< what it is about, without times or addresses: part of the fingerprint
-  std::string fingerprint;          ///< the same for every recording of the same program
-  std::string root;                 ///< the rule that it says found its root cause, or ""
-  bool voids = false;               ///< it casts doubt on the report itself, and so comes first
-  bool of_window = false;           ///< no steps were found: everything refers to the whole window
+  std::string fingerprint;  ///< the same for every recording of the same program
+  std::string root;         ///< the rule that it says found its root cause, or ""
+  bool voids = false;       ///< it casts doubt on the report itself, and so comes first
+  bool of_window = false;   ///< no steps were found: everything refers to the whole window
+  /// The operator, function, range or library that at least half of its time belongs to, "" if none
+  /// or unknown; and its key in schemas/owners.toml, "" if that does not list it.
+  std::string owner, owner_key;
   std::vector<std::string> advice;  ///< the most important first
   std::string fix;                  ///< the first in a few words, where it says that; see short_fix
   /// Text and advice as the rule wrote them, with code between backticks, for the page.
@@ -108,7 +111,6 @@ struct Estimate {
   Ns step_ns = 0;                      ///< the step to which times and shares refer
   Ns alone_ns = 0;                     ///< what this fix saves: at most, or about
   double alone_fraction = 0;           ///< of the step, 0 to 1
-  std::optional<Owner> owner;          ///< whose time that is; nothing until a replay says it
   bool about = false;                  ///< that may be exceeded; otherwise it is an upper limit
   std::optional<Ns> explained_ns;      ///< the lost time that the message names
   std::optional<Prediction> replayed;  ///< the step after this fix: expected, least and most

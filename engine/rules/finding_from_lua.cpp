@@ -91,6 +91,19 @@ Claim read_claim(const LuaTable& t, const Rule& rule, const RuleSettings& settin
   return c;
 }
 
+// Whose time it is, if at least half of it has one owner. Returns what the table says about that
+// owner, if the finding asks for advice on it.
+const KnownOwner* read_owner(const LuaTable& t, Said& f) {
+  const std::vector<CodeOwner> owners = to_owners(t, f.changes);
+  Ns all = 0;
+  for (const CodeOwner& owner : owners) all += owner.ns;
+  if (owners.empty() || 2 * owners.front().ns < all) return nullptr;
+  const KnownOwner* known = owners.front().known;
+  f.owner = owners.front().name;
+  if (known) f.owner_key = known->key;
+  return t.has("owner") ? known : nullptr;
+}
+
 std::vector<Evidence> read_evidence(const LuaTable& t, const Trace& trace) {
   std::vector<Evidence> evidence = to_evidence(t);
   for (const Evidence& e : evidence)
@@ -106,7 +119,7 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   const LuaTable t(lua, index, "a finding");
   t.only({"message", "data", "subject", "recoverable_ns", "confidence", "advice", "metrics",
           "evidence", "severity", "at_most", "voids", "follows_from", "about", "change",
-          "uncertain", "cited_ns", "doubt", "seen"});
+          "uncertain", "cited_ns", "doubt", "seen", "owner"});
   Said f;
   f.rule = rule.id;
   f.category = rule.category;
@@ -117,7 +130,9 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   f.root = t.text("follows_from", false);
   f.voids = t.truth("voids");
   f.of_window = !analysis.has_steps();
-  for (const FilledMessage& advice : advice_for(lua, t, analysis, step)) {
+  f.changes = to_changes(t);
+  const KnownOwner* known = read_owner(t, f);
+  for (const FilledMessage& advice : advice_for(lua, t, known, analysis, step)) {
     if (f.advice.empty()) f.marked.fix = advice.short_form;
     f.marked.advice.push_back(advice.text);
     f.advice.push_back(plain_sentence(advice.text));
@@ -125,7 +140,6 @@ Said finding_from_lua(lua_State* lua, int index, const Rule& rule, const RuleSet
   f.fix = plain_sentence(f.marked.fix);
   t.each("metrics", [&](int i) { f.metrics.push_back(read_metric(lua, i)); });
   f.evidence = read_evidence(t, analysis.trace);
-  f.changes = to_changes(t);
   if (replay && replay->reason().empty()) replay->trim(f.changes);
   return f;
 }

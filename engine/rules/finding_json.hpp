@@ -101,6 +101,10 @@ inline constexpr auto finding_fields = [](auto& json, auto& finding) {
   prediction_fields(json, finding, true);
   saving_field(json, "alone_range_ns", finding, finding.alone_ns);
   json("confidence", finding.confidence);
+  if (json.has("owner")) {
+    json.or_null("owner", finding.owner);
+    json.or_null("owner_key", finding.owner_key);
+  }
   json("advice", finding.advice);
   json("metrics", finding.metrics, metric_fields);
   json("evidence", finding.evidence, evidence_fields);

@@ -168,7 +168,7 @@ Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
     const Ns left = step_after(replay, fix, made, step);
     if (!belongs_in_plan(step, left)) continue;
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    Prediction after = plan.fixes.empty() ? *fix.alone : predicted(replay, made, "");
+    Prediction after = plan.fixes.empty() && fix.alone ? *fix.alone : predicted(replay, made, "");
     after.step_ns = left;
     after.least_ns = std::min(after.least_ns, left);
     after.most_ns = std::max(after.most_ns, left);

@@ -51,7 +51,7 @@ struct Candidate {
   std::string rule, fingerprint;      ///< of the finding
   const Changes* changes = nullptr;   ///< its effect on the trace
   Ns most_ns = 0;                     ///< what its finding claims; the plan does not exceed it
-  const Prediction* alone = nullptr;  ///< the step after this fix alone
+  const Prediction* alone = nullptr;  ///< the step after this fix alone; null if it is to be found
 };
 
 /// The step with these changes. `why` says what makes the changes uncertain, "" if nothing does.

@@ -171,6 +171,7 @@ return {
             threshold = options.share,
           },
         },
+        owner = calls,
         evidence = (drained and after or calls):evidence { most = 5 },
       },
     }

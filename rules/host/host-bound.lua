@@ -76,8 +76,14 @@ return {
         another process, or run less often.",
     },
     {
+      when = "cpu_operator",
+      unless = { "planner", "launches_too" },
+      "Run `{doing}` on the GPU{.}: its tensors are on the CPU. Create them on the GPU, or move \z
+        them there once.",
+    },
+    {
       when = "read",
-      unless = "planner",
+      unless = { "planner", "cpu_operator" },
       pytorch = {
         training = "Keep the work in between on the GPU{.}: an environment, a reward or a sampler \z
           written in torch, or vectorized for the GPU. Then nothing has to be read back.",
@@ -98,12 +104,12 @@ return {
     },
     {
       when = "launches_too",
-      unless = { "planner", "read" },
+      unless = { "planner", "read", "owner" },
       "Move host work off the launching thread{.}: what {what} does in addition to launching can \z
         go to another thread or process, or run ahead of time or less often.",
     },
     {
-      unless = { "planner", "read", "launches_too" },
+      unless = { "planner", "read", "launches_too", "owner" },
       "Move this work off the launching thread{.}: do {what} in another thread or process, ahead \z
         of time, less often, or on the GPU.",
     },
@@ -188,6 +194,7 @@ return {
             threshold = options.share,
           },
         },
+        owner = pauses,
         evidence = pauses:evidence { most = 5 },
         seen = {
           planner = planner,

@@ -180,6 +180,7 @@ return {
     },
     {
       when = "named",
+      unless = "owner",
       "Move this work off the launching thread{.}: '`{outer}`' can go to another thread or \z
         process, run less often, or run on the GPU.",
     },
@@ -287,6 +288,7 @@ return {
           threshold = options.share,
         },
       },
+      owner = pauses,
       evidence = pauses:evidence { most = 5 },
       seen = { once = at_most, os_calls = trace:available "os_calls" },
     }

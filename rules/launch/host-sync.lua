@@ -108,7 +108,7 @@ return {
     },
     {
       when = "several_values",
-      unless = { "planner", "turns" },
+      unless = { "planner", "turns", "owner" },
       pytorch = {
         training = "Read scalars together every 50 steps{.}: {values} single values {a_step} are \z
           read back (`.item()`, `float(tensor)`, if tensor:). Collect them on the device until \z
@@ -131,7 +131,7 @@ return {
     },
     {
       when = "one_value",
-      unless = { "planner", "turns" },
+      unless = { "planner", "turns", "owner" },
       pytorch = {
         training = "Read the loss every 50 steps{.}: `.item()`, `print(loss)` or an isnan check \z
           reads a single value back each time. Or read that of the previous step.",
@@ -149,7 +149,24 @@ return {
         and wait for the copy's event only then: planning and launching overlap with the GPU.",
     },
     {
-      unless = { "planner", "several_values", "one_value", "results" },
+      when = "uploads",
+      unless = { "planner", "owner" },
+      pytorch = "Upload without waiting{.}: `.to(device)` and `.copy_()` of pageable memory wait \z
+        for all work before them. Pin the tensor (`pin_memory()`) and say `non_blocking=True`, \z
+        or create it on the GPU (`device=`).",
+      jax = "Upload before the loop{.}: `jax.device_put` what does not change once, and the rest \z
+        a step ahead.",
+      cupy = "Upload without waiting{.}: `array.set(pinned, stream=stream)` from \z
+        `cupyx.empty_pinned`, or create the array on the GPU.",
+      numba = "Upload without waiting{.}: `cuda.to_device(pinned, stream=stream)` from \z
+        `cuda.pinned_array`, or create the array on the GPU.",
+      directives = "Upload once{.}: a data region around the loop keeps what does not change on \z
+        the device.",
+      cuda = "Upload without waiting{.}: from pinned memory (`cudaMallocHost`) with \z
+        `cudaMemcpyAsync`. Small values can go as kernel arguments.",
+    },
+    {
+      unless = { "planner", "several_values", "one_value", "results", "uploads", "owner" },
       pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`{.}: no value is \z
         read back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
         instead.",
@@ -185,6 +202,12 @@ return {
     local purposes =
       { on = { "work", "result", "upload" }, class = { "sync", "copy", "event" } }
     local calls, copies = trace:host_waits(purposes)
+    -- What is measured once for each shape belongs to the start, unless a loop does it again.
+    if trace:fact "steps.found" == 0 then
+      for _, owner in ipairs(calls:owners()) do
+        if owner.key == "autotuning" then calls = calls:minus(owner.rows) end
+      end
+    end
     if calls:count() == 0 then return {} end
     local single = copies:where { direction = "d2h", max_bytes = options.value_bytes }
     local change = { { unblock = calls } }
@@ -216,6 +239,9 @@ return {
     -- Servers that generate tokens wait for the sampled one before they plan the next step; each
     -- has a switch to plan ahead.
     local planner = trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm"
+    local uploads = values < options.one_value
+      and read < options.one_value
+      and 2 * copies:where({ direction = "h2d" }):count() >= calls:count()
     local several = values >= options.several_values
     local one = not several and values >= options.one_value
     return {
@@ -253,7 +279,9 @@ return {
           { name = "host blocked", value = calls:union_ns() / total, unit = "fraction" },
         },
         evidence = calls:evidence { most = 5 },
+        owner = calls,
         seen = {
+          uploads = uploads,
           planner = planner,
           turns = trace:is "jax" and one,
           several_values = several,

@@ -99,6 +99,20 @@ return {
       cuda = "Allocate what the loop needs once, before it{.}: memory grows and little is freed.",
     },
     {
+      when = "retries",
+      pytorch = {
+        training = "Use less memory{.}: {failed:an allocation fails|# allocations fail}, and the \z
+          allocator then gives all its cached blocks back and asks again. \z
+          `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` wastes less; else a smaller \z
+          micro-batch, activation checkpointing, or sharded state.",
+        cuda = "Use less memory{.}: {failed:an allocation fails|# allocations fail}, and the \z
+          allocator then gives all its cached blocks back and asks again. \z
+          `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` wastes less; else a smaller batch.",
+      },
+      cuda = "Use less memory{.}: {failed:an allocation fails|# allocations fail}, and what is \z
+        freed then is allocated again. A smaller batch or problem, or buffers that are shared.",
+    },
+    {
       when = "freed",
       pytorch = "Take `torch.cuda.empty_cache()` out of the loop{.}: and `gc.collect()` with it. \z
         Unset `PYTORCH_NO_CUDA_MEMORY_CACHING`.",
@@ -189,6 +203,13 @@ return {
       )
     end
     local call = waits:group("name")[1].key
+    -- An allocator that finds no memory frees what it has kept, and asks again.
+    local failed = 0
+    for _, failure in ipairs(trace:failed_calls()) do
+      if failure.class == "allocation" then
+        failed = failed + calls:minus(calls:minus(failure.rows)):count()
+      end
+    end
     local change = { { drop = calls } }
     if trimming > 0 then
       change[2] = { pause = trims, by = trims:exposed_ns(driver) / trimming }
@@ -201,6 +222,8 @@ return {
       kind = "managed"
     elseif 2 * allocations:where { name = { "*Host*" } }:count() > allocations:count() then
       kind = "pinned"
+    elseif failed > 0 then
+      kind = "retries"
     elseif 2 * frees:count() < allocations:count() then
       kind = "grows"
     end
@@ -216,6 +239,7 @@ return {
               and string.format(" on %d of %d GPUs", #devices, trace:fact "device.count")
             or "",
           call = call,
+          failed = failed,
           trimming = trimming / steps,
           idle = idle / steps,
           share = share,

@@ -67,7 +67,11 @@ Json one_of_each_field() {
   all["findings"][0]["after"] = {"0123456789abcdef"};
   all["findings"][0]["layers"] = {
       {{"path", "blocks.*.attn"}, {"count", 2}, {"of", 8}, {"share", 0.9}}};
+  all["findings"][0]["owner"] = "aten::item";
+  all["findings"][0]["owner_key"] = "sampled";
   for (Json& suppressed : all["suppressed"]) {
+    suppressed["owner"] = "aten::item";
+    suppressed["owner_key"] = "sampled";
     suppressed["after"] = {"0123456789abcdef"};
     suppressed["layers"] = all["findings"][0]["layers"];
   }

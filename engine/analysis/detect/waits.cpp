@@ -82,9 +82,13 @@ class WaitFinder {
           if (waited || !reads || t_.ops.copy[op] == CopyKind::d2h) copied = op;
           copy_wait = waited ? add(call, purpose_of(op), op, call) : none;
         } else {
-          if (copy_wait != none) copied = no_row;
+          const bool works = t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph;
+          // What waits then waits for more than an upload.
+          if (copy_wait != none ||
+              (works && copied != no_row && t_.ops.copy[copied] == CopyKind::h2d))
+            copied = no_row;
           copy_wait = none;
-          if (t_.ops.kind[op] == OpKind::kernel || t_.ops.kind[op] == OpKind::graph) joined_ = none;
+          if (works) joined_ = none;
         }
       } else if (kind == CallClass::sync || kind == CallClass::copy_sync || spun) {
         WaitFor what = copied == no_row ? WaitFor::work : purpose_of(copied);

@@ -39,6 +39,10 @@ const ProgramLayers& Structure::layers() const {
   });
 }
 
+const CodeOwners& Structure::owners() const {
+  return owners_.get([this] { return std::make_shared<const CodeOwners>(analysis_); });
+}
+
 const HostWork& Structure::host_work() const {
   return host_work_.get([this] {
     return std::make_shared<const HostWork>(

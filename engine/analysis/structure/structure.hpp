@@ -7,6 +7,7 @@
 //   program_layers.hpp  the module, operator, line and pass of a launch, with backward led to the
 //                       forward that it is of; layers that no range names: repeated_layers.hpp
 //   host_work.hpp       what a thread did in a span of time
+//   code_owners.hpp     whose time a moment is, and what to do about it (schemas/owners.toml)
 //   periodic_events.hpp  what comes in every n-th step only, and what the host does there
 //   roofline.hpp        the least time that work of known size needs, by the ranges around it
 //
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/structure/code_owners.hpp"
 #include "analysis/structure/host_work.hpp"
 #include "analysis/structure/nesting.hpp"
 #include "analysis/structure/program_layers.hpp"
@@ -36,6 +38,7 @@ class Structure {
   const std::vector<std::uint16_t>& callers() const;
   const ProgramLayers& layers() const;
   const HostWork& host_work() const;
+  const CodeOwners& owners() const;
 
  private:
   const Analysis& analysis_;
@@ -44,6 +47,7 @@ class Structure {
   Lazy<std::vector<std::uint16_t>> callers_;
   Lazy<ProgramLayers> layers_;
   Lazy<HostWork> host_work_;
+  Lazy<CodeOwners> owners_;
 };
 
 }  // namespace gh

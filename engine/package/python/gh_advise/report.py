@@ -494,6 +494,8 @@ class Finding:
     predicted_window_why: Optional[str]
     alone_range_ns: Optional[Tuple[int, int]]  #: the least and the most that alone_ns may be
     confidence: str  #: high, medium or low
+    owner: Optional[str]  #: the operator, function, range or library whose time it is
+    owner_key: Optional[str]  #: the same as schemas/owners.toml lists it
     advice: Tuple[str, ...]  #: what to do, the best choice first
     metrics: Tuple[Metric, ...]
     evidence: Tuple[Evidence, ...]  #: the worst first

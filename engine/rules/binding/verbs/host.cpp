@@ -41,7 +41,79 @@ int thread_work(lua_State* lua, const Context& c, const Rows& asked) {
   return 1;
 }
 
+HostMoment moment_of(const Context& c, const Rows& rows, Row r) {
+  const Trace& t = c.trace();
+  const Ns ns = span_of(c, rows, r).length();
+  if (rows.kind == Kind::idle)
+    return {TimeOf::work, thread_of(c, rows, r), no_row, span_of(c, rows, r), ns};
+  const bool waits = rows.kind == Kind::calls;
+  const Row call = waits ? r : t.ops.call[r];
+  return {waits ? TimeOf::wait : TimeOf::launch,
+          call == no_row ? no_index : t.calls.thread[call],
+          call,
+          {},
+          ns};
+}
+
+// Of very many, evenly spread ones tell who owns most.
+constexpr std::size_t most_asked = 2000;
+
+struct Owned {
+  std::vector<Row> rows;  // by moment
+  std::vector<CodeOwner> owners;
+};
+
+Owned owners_of(const Context& c, const Rows& asked) {
+  if (asked.kind != Kind::idle && asked.kind != Kind::calls && asked.kind != Kind::ops)
+    throw Error("an owner is of calls, idle time or operations");
+  const std::size_t each = asked.rows.size() / most_asked + 1;
+  Owned owned;
+  std::vector<HostMoment> moments;
+  std::size_t i = 0;
+  asked.rows.each([&](Row r) {
+    if (i++ % each != 0) return;
+    owned.rows.push_back(r);
+    moments.push_back(moment_of(c, asked, r));
+  });
+  owned.owners = c.analysis.structure().owners().of(moments);
+  return owned;
+}
+
+std::vector<CodeOwner> owners_of(const Context& c, const Changes& changes) {
+  std::vector<HostMoment> moments;
+  const auto add = [&](const auto& rows, auto moment) {
+    const std::size_t each = rows.size() / most_asked + 1;
+    for (std::size_t i = 0; i < rows.size(); i += each) moments.push_back(moment(rows[i]));
+  };
+  for (const Change& change : changes) {
+    add(ops_of(change), [&](Row op) { return moment_of(c, {Kind::ops, {}}, op); });
+    add(calls_of(change), [&](Row call) { return moment_of(c, {Kind::calls, {}}, call); });
+    if (const auto* pause = std::get_if<change::Pause>(&change))
+      add(pause->host, [&](const HostSpan& host) {
+        return HostMoment{TimeOf::work, host.thread, no_row, host.span, host.span.length()};
+      });
+  }
+  return c.analysis.structure().owners().of(moments);
+}
+
+int owners(lua_State* lua, const Context& c, const Rows& asked) {
+  const Owned owned = owners_of(c, asked);
+  NewList list(lua);
+  for (const CodeOwner& owner : owned.owners) {
+    std::vector<Row> rows;
+    for (const std::size_t moment : owner.moments) rows.push_back(owned.rows[moment]);
+    lua_newtable(lua);
+    set_text(lua, "name", owner.name);
+    if (owner.known) set_text(lua, "key", owner.known->key);
+    set_number(lua, "sum_ns", static_cast<double>(owner.ns));
+    set_rows(lua, "rows", {asked.kind, RowSet(std::move(rows))});
+    list.append();
+  }
+  return 1;
+}
+
 constexpr Verb host_table[] = {
+    {"selection:owners", verb<owners, Cost{.rows = 1, .ranges = 4}>},
     {"selection:thread_work", verb<thread_work, Cost{.rows = 1}>},
 };
 
@@ -50,3 +122,19 @@ constexpr Verb host_table[] = {
 const Verbs host_verbs = host_table;
 
 }  // namespace gh::binding
+
+namespace gh {
+
+std::vector<CodeOwner> to_owners(const LuaTable& finding, const Changes& changes) {
+  lua_State* lua = finding.lua();
+  const binding::Context& c = binding::context(lua);
+  const bool is_named = finding.push("owner") != LUA_TNIL;
+  std::vector<CodeOwner> owners =
+      is_named
+          ? binding::owners_of(c, binding::selection_at(lua, -1, "'owner' of a finding")).owners
+          : binding::owners_of(c, changes);
+  lua_pop(lua, 1);
+  return owners;
+}
+
+}  // namespace gh

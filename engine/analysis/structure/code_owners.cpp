@@ -1,0 +1,173 @@
+#include "analysis/structure/code_owners.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/analysis.hpp"
+#include "analysis/structure/structure.hpp"
+#include "base/schema_table.hpp"
+
+namespace gh {
+namespace {
+
+// How many operations to look back at for a thread's last kernel.
+constexpr std::size_t most_back = 256;
+
+TimeOf time_of(std::string_view name) {
+  if (name == "wait") return TimeOf::wait;
+  if (name == "work") return TimeOf::work;
+  if (name == "launch") return TimeOf::launch;
+  throw std::logic_error("schemas/owners.toml: a row is of wait, work or launch");
+}
+
+std::vector<std::vector<std::string>> lists(const toml::table& table, const char* key) {
+  std::vector<std::vector<std::string>> found;
+  each_entry(table, "owner",
+             [&](const toml::table& entry) { found.push_back(strings(entry[key])); });
+  return found;
+}
+
+}  // namespace
+
+CodeOwners::CodeOwners(const Analysis& analysis) : analysis_(analysis) {
+  static const toml::table table = schema_table("schemas/owners.toml");
+  each_entry(table, "owner", [&](const toml::table& entry) {
+    known_.push_back({entry["key"].value_or(std::string()), time_of(entry["of"].value_or("")),
+                      entry["fix"].value_or(std::string()), !strings(entry["within"]).empty(),
+                      !strings(entry["after"]).empty()});
+  });
+  if (known_.size() > 64) throw std::logic_error("schemas/owners.toml has more rows than bits");
+  within_ = PatternLists(lists(table, "within"));
+  after_ = PatternLists(lists(table, "after"));
+}
+
+CodeOwners::Fits CodeOwners::fits(NameId name) const {
+  const std::string& text = analysis_.trace.names[name];
+  Fits fits;
+  for (const std::size_t row : within_.match(text)) fits.within |= std::uint64_t{1} << row;
+  for (const std::size_t row : after_.match(text)) fits.after |= std::uint64_t{1} << row;
+  return fits;
+}
+
+// What the thread is in, the innermost first. What lasts for half a step or longer holds
+// everything that is done in it and says nothing.
+std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
+  const Trace& t = analysis_.trace;
+  const Structure& structure = analysis_.structure();
+  std::vector<NameId> names;
+  Ns at = m.works.start + m.works.length() / 2;
+  if (m.call != no_row) {
+    at = t.calls.start[m.call];
+  } else {
+    const HostWork& work = structure.host_work();
+    const HostWork::Doing doing = work.during(m.thread, t.threads[m.thread].process, m.works);
+    const HostWork::Seen seen = work.seen({{m.thread, m.works}});
+    for (const NameId name : {seen.function, doing.name, doing.within, seen.module})
+      if (name != 0) names.push_back(name);
+  }
+  const Ns most = analysis_.recorded_step_ns() / 2;
+  const auto add = [&](const auto& events, const Nesting& nesting) {
+    nesting.first_open(m.thread, at, [&](Row r) {
+      if (events.end[r] - events.start[r] < most) names.push_back(events.name[r]);
+      return false;
+    });
+  };
+  add(t.ranges, structure.ranges());
+  add(t.frames, structure.frames());
+  return names;
+}
+
+// What came before a call: the operators before the one that it is in, and the kernel whose result
+// it waits for.
+std::vector<NameId> CodeOwners::names_before(const HostMoment& m) const {
+  if (m.call == no_row) return {};
+  const Trace& t = analysis_.trace;
+  const Nesting& ranges = analysis_.structure().ranges();
+  const std::vector<std::uint8_t>& operators = analysis_.structure().operators();
+  const auto is_operator = [&](Row r) { return operators[t.ranges.name[r]] != 0; };
+  Ns begin = t.calls.start[m.call];
+  ranges.first_open(m.thread, begin, [&](Row r) {
+    if (is_operator(r)) begin = t.ranges.start[r];
+    return false;
+  });
+  std::vector<NameId> names;
+  if (const std::size_t begun = ranges.begun_before(m.thread, begin); begun > 0)
+    ranges.first_from(ranges.of(m.thread)[begun - 1], [&](Row r) {
+      if (is_operator(r) && t.ranges.end[r] <= begin) names.push_back(t.ranges.name[r]);
+      return t.ranges.end[r] > begin;
+    });
+  // The kernel whose result is read back, if one is.
+  const auto after = std::lower_bound(t.ops.start.begin(), t.ops.start.end(), t.calls.end[m.call]);
+  auto op = static_cast<Row>(after - t.ops.start.begin());
+  bool reads = false;
+  for (std::size_t looked = 0; op-- > 0 && looked < most_back; ++looked) {
+    const Row call = t.ops.call[op];
+    if (call == no_row || call > m.call || t.calls.thread[call] != m.thread) continue;
+    reads = reads || t.ops.copy[op] == CopyKind::d2h;
+    if (t.ops.kind[op] != OpKind::kernel) continue;
+    if (reads) names.push_back(t.ops.name[op]);
+    break;
+  }
+  return names;
+}
+
+CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const {
+  const auto fits_of = [&](NameId name) {
+    const auto [fits, is_new] = asked.try_emplace(name);
+    if (is_new) fits->second = this->fits(name);
+    return fits->second;
+  };
+  const std::vector<NameId> around = names_around(m);
+  const std::vector<std::uint8_t>& operators = analysis_.structure().operators();
+  const bool in_operator =
+      std::any_of(around.begin(), around.end(), [&](NameId name) { return operators[name] != 0; });
+  Fits fit;
+  for (const NameId name : around) fit.within |= fits_of(name).within;
+  for (const NameId name : names_before(m)) fit.after |= fits_of(name).after;
+  for (std::size_t row = 0; row < known_.size(); ++row) {
+    const std::uint64_t bit = std::uint64_t{1} << row;
+    const KnownOwner& known = known_[row];
+    const bool is_within = !known.asks_within || (fit.within & bit) != 0,
+               is_after = !known.asks_after || (fit.after & bit) != 0;
+    // Where the recording has no operators, what the thread has left decides.
+    if (known.of != m.of || !is_after || !(is_within || (known.asks_after && !in_operator)))
+      continue;
+    const auto name = std::find_if(around.begin(), around.end(),
+                                   [&](NameId n) { return (fits_of(n).within & bit) != 0; });
+    return {&known, name != around.end() ? *name : around.empty() ? NameId{0} : around.front()};
+  }
+  return {nullptr, around.empty() ? NameId{0} : around.front()};
+}
+
+std::vector<CodeOwner> CodeOwners::of(const std::vector<HostMoment>& moments) const {
+  struct Owned {
+    std::map<NameId, Ns> names;
+    CodeOwner owner;
+  };
+  std::map<std::pair<const KnownOwner*, NameId>, Owned> owned;
+  Asked asked;
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    const HostMoment& m = moments[i];
+    const Found found = m.thread == no_index ? Found{} : owner_of(m, asked);
+    Owned& of = owned[{found.known, found.known ? NameId{0} : found.name}];
+    of.names[found.name] += m.ns;
+    of.owner.known = found.known;
+    of.owner.ns += m.ns;
+    of.owner.moments.push_back(i);
+  }
+  std::vector<CodeOwner> owners;
+  for (auto& [key, of] : owned) {
+    const auto most =
+        std::max_element(of.names.begin(), of.names.end(),
+                         [](const auto& x, const auto& y) { return x.second < y.second; });
+    of.owner.name = operator_of(analysis_.trace.names[most->first]);
+    owners.push_back(std::move(of.owner));
+  }
+  std::stable_sort(owners.begin(), owners.end(),
+                   [](const CodeOwner& x, const CodeOwner& y) { return x.ns > y.ns; });
+  return owners;
+}
+
+}  // namespace gh
