@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "base/text.hpp"
@@ -128,23 +126,9 @@ Finding reported(Estimated finding, Standing standing) {
 std::optional<Plan> plan_of(const std::vector<Finding>& findings, const Replay* replay) {
   if (!replay || !replay->reason().empty()) return std::nullopt;
   std::vector<Candidate> candidates;
-  std::map<std::string, std::size_t> by_fix;
-  std::map<std::size_t, Changes> joined;  // by candidate
-  for (const Finding& f : findings) {
-    if (!f.predicted || is_to_try(f)) continue;
-    const auto [same, is_new] = by_fix.try_emplace(f.fix, candidates.size());
-    if (is_new || f.fix.empty()) {
-      candidates.push_back({f.rule, f.fingerprint, &f.changes, f.alone_ns, &*f.predicted});
-      continue;
-    }
-    // Findings that say to do the same are one line.
-    Candidate& first = candidates[same->second];
-    Changes& all = joined.try_emplace(same->second, *first.changes).first->second;
-    all.insert(all.end(), f.changes.begin(), f.changes.end());
-    first.changes = &all;
-    first.most_ns += f.alone_ns;
-    first.alone = nullptr;
-  }
+  for (const Finding& f : findings)
+    if (f.predicted && !is_to_try(f))
+      candidates.push_back({f.rule, f.fingerprint, f.fix, &f.changes, f.alone_ns, &*f.predicted});
   return make_plan(*replay, candidates);
 }
 

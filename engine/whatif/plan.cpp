@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "analysis/step_time.hpp"
@@ -161,18 +163,21 @@ Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates) {
   plan.items = items.count;
   plan.item = items.what;
   Changes made;
+  std::set<std::string> planned;
   Ns step = plan.now.step_ns;
   // In the order of the findings, so that the plan and the findings count alike.
   for (const Candidate& fix : candidates) {
     if (plan.fixes.size() == most_fixes) break;
+    if (!fix.fix.empty() && planned.contains(fix.fix)) continue;
     const Ns left = step_after(replay, fix, made, step);
     if (!belongs_in_plan(step, left)) continue;
     made.insert(made.end(), fix.changes->begin(), fix.changes->end());
-    Prediction after = plan.fixes.empty() && fix.alone ? *fix.alone : predicted(replay, made, "");
+    Prediction after = plan.fixes.empty() ? *fix.alone : predicted(replay, made, "");
     after.step_ns = left;
     after.least_ns = std::min(after.least_ns, left);
     after.most_ns = std::max(after.most_ns, left);
     plan.fixes.push_back({fix.rule, fix.fingerprint, std::move(after)});
+    planned.insert(fix.fix);
     step = left;
   }
   plan.bounds = replay.bounds(made);

@@ -49,9 +49,10 @@ struct Plan {
 /// A fix that can be replayed.
 struct Candidate {
   std::string rule, fingerprint;      ///< of the finding
+  std::string fix;                    ///< what to do, in a few words
   const Changes* changes = nullptr;   ///< its effect on the trace
   Ns most_ns = 0;                     ///< what its finding claims; the plan does not exceed it
-  const Prediction* alone = nullptr;  ///< the step after this fix alone; null if it is to be found
+  const Prediction* alone = nullptr;  ///< the step after this fix alone
 };
 
 /// The step with these changes. `why` says what makes the changes uncertain, "" if nothing does.
@@ -61,7 +62,7 @@ Prediction predicted(const Replay& replay, const Changes& changes, std::string w
 bool belongs_in_plan(Ns before_ns, Ns after_ns);
 
 /// Makes the plan: each candidate in turn, the best first, that belongs in it after the ones
-/// before.
+/// before. Two that say to do the same are one line, the first.
 Plan make_plan(const Replay& replay, const std::vector<Candidate>& candidates);
 
 }  // namespace gh

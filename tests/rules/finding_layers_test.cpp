@@ -85,7 +85,7 @@ class Blocks {
 };
 
 // "blocks.*.attn, 3 of 8 layers", as reports say it.
-std::string layers_said(const Finding& f) { return gh::concerned_layers_text(f); }
+std::string layers_said(const Finding& f) { return gh::where_text(f); }
 
 }  // namespace
 

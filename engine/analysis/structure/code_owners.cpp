@@ -31,12 +31,25 @@ std::vector<std::vector<std::string>> lists(const toml::table& table, const char
 
 }  // namespace
 
+const std::string* KnownOwner::fix_for(const ProgramKind& program) const {
+  for (const std::string& kind : program.kinds)
+    for (const auto& [key, text] : fixes)
+      if (key == kind) return &text;
+  return nullptr;
+}
+
 CodeOwners::CodeOwners(const Analysis& analysis) : analysis_(analysis) {
   static const toml::table table = schema_table("schemas/owners.toml");
   each_entry(table, "owner", [&](const toml::table& entry) {
-    known_.push_back({entry["key"].value_or(std::string()), time_of(entry["of"].value_or("")),
-                      entry["fix"].value_or(std::string()), !strings(entry["within"]).empty(),
-                      !strings(entry["after"]).empty()});
+    KnownOwner known;
+    known.key = entry["key"].value_or(std::string());
+    known.of = time_of(entry["of"].value_or(""));
+    known.asks_within = !strings(entry["within"]).empty();
+    known.asks_after = !strings(entry["after"]).empty();
+    if (const toml::table* fixes = entry["fix"].as_table())
+      for (const auto& [kind, text] : *fixes)
+        known.fixes.emplace_back(kind.str(), text.value_or(std::string()));
+    known_.push_back(std::move(known));
   });
   if (known_.size() > 64) throw std::logic_error("schemas/owners.toml has more rows than bits");
   within_ = PatternLists(lists(table, "within"));

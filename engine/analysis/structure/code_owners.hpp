@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "analysis/program_kind.hpp"
 #include "base/patterns.hpp"
 #include "trace/trace.hpp"
 
@@ -21,7 +23,11 @@ enum class TimeOf : std::uint8_t { wait, work, launch };
 struct KnownOwner {
   std::string key;  ///< as rules ask for it
   TimeOf of;
-  std::string fix;  ///< what to do; "" if rules say it
+  std::vector<std::pair<std::string, std::string>>
+      fixes;  ///< by kind of program; else rules say it
+  /// What to do in such a program; null if the table does not say.
+  const std::string* fix_for(const ProgramKind& program) const;
+
   bool asks_within = false, asks_after = false;
 };
 
@@ -35,7 +41,7 @@ struct HostMoment {
 
 /// Who owns a part of some time.
 struct CodeOwner {
-  std::string name;                   ///< "aten::item", "encode (tokenizer.py)"; "" if nothing shows it
+  std::string name;  ///< "aten::item", "encode (tokenizer.py)"; "" if nothing shows it
   const KnownOwner* known = nullptr;  ///< null if no row of the table fits
   Ns ns = 0;                          ///< how much of the time
   std::vector<std::size_t> moments;   ///< those that it owns, by position
