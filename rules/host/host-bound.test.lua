@@ -13,6 +13,14 @@ local function steps(time, more)
   end
   return trace
 end
+-- The same of PyTorch, in a range.
+local function of_pytorch(name)
+  local trace = steps(4000, { ranges = { { 0, 9900, "step {n}" }, { 2000, 5900, name } } })
+  for _, op in ipairs(trace.ops) do
+    op.kernel = "void at::native::elementwise"
+  end
+  return trace
+end
 local function ranges(name) return { { 0, 9900, "step {n}" }, { 1000, 6500, name } } end
 
 -- Twelve kernels of 1 ms that nothing repeats, and before each but the first a pause of so many us.
@@ -160,6 +168,26 @@ return {
       },
     }),
     expect = { { message = "*in 'aten::randn' (within 'make data')." } },
+  },
+  {
+    name = "says what to do about random numbers",
+    trace = of_pytorch "aten::randn",
+    expect = { { advice = 'Make random numbers on the GPU: *device="cuda"*' } },
+  },
+  {
+    name = "says what to do about what computes on the CPU",
+    trace = of_pytorch "aten::topk",
+    expect = { { advice = "Run aten::topk on the GPU: *" } },
+  },
+  {
+    name = "says what to do about a tokenizer",
+    trace = of_pytorch "tokenizer.encode",
+    expect = { { advice = "Tokenize ahead of time: *" } },
+  },
+  {
+    name = "says of other work that it can go elsewhere",
+    trace = of_pytorch "simulate",
+    expect = { { advice = "Move this work off the launching thread: *" } },
   },
   {
     name = "names many short ones by what they have in common",

@@ -93,7 +93,108 @@ local function trims(free)
   return trace
 end
 
+-- Each wait reads a value back within an operator, of which `before` is the one before.
+local function reads(within, before, kernel)
+  local trace = steps(50, { kernel = kernel })
+  for i = 0, 19 do
+    local at = i * 500
+    if within then
+      trace.ranges[#trace.ranges + 1] = { at + 20, at + 40, before }
+      trace.ranges[#trace.ranges + 1] = { at + 49, at + 506, within }
+    end
+    trace.ops[#trace.ops + 1] = {
+      at + 500,
+      at + 501,
+      copy = "d2h",
+      bytes = 4,
+      launched = { at + 49.2, at + 49.5 },
+    }
+  end
+  return trace
+end
+local norm_kernel =
+  "void at::native::reduce_kernel<512, 1, ReduceOp<float, at::native::NormTwoOps<float>>>"
+-- Each wait is for an upload, of which nothing shows more than its copy.
+local function uploads(between)
+  local trace = steps(50, { kernel = "void at::native::elementwise" })
+  for i = 0, 19 do
+    local at = i * 500
+    trace.ops[#trace.ops + 1] = {
+      at + 500,
+      at + 501,
+      copy = "h2d",
+      bytes = 8,
+      launched = { at + 49.2, at + 49.5 },
+    }
+    if between then
+      trace.ops[#trace.ops + 1] = {
+        at + 501,
+        at + 502,
+        kernel = "void at::native::elementwise",
+        launched = { at + 49.6, at + 49.8 },
+      }
+    end
+  end
+  return trace
+end
+-- No loop: algorithms that cuDNN tries, each with a wait for an event.
+local function tries(range)
+  local trace = { ranges = {}, ops = {}, calls = {} }
+  for i = 0, 19 do
+    local at = i * i * 40 + i * 300
+    trace.ops[i + 1] = {
+      at + 50,
+      at + 250 + i,
+      kernel = "void at::native::algorithm_" .. i,
+      launched = { at + 30, at + 35 },
+    }
+    trace.calls[i + 1] = { at + 40, at + 255 + i, "cudaEventSynchronize" }
+    trace.ranges[i + 1] = { at + 20, at + 260 + i, range }
+  end
+  return trace
+end
+
 local cases = {
+  {
+    name = "says what to do about the norm that is read back",
+    trace = reads("aten::item", "aten::linalg_vector_norm", "void at::native::reduce"),
+    expect = { { advice = "Keep norms on the device:*" } },
+  },
+  {
+    name = "knows a norm by its kernel where there are no operators",
+    trace = reads(nil, nil, norm_kernel),
+    expect = { { advice = "Keep norms on the device:*" } },
+  },
+  {
+    name = "says what to do about flags",
+    trace = reads("aten::is_nonzero", "aten::any", "void at::native::reduce"),
+    expect = { { advice = "Read flags together*" } },
+  },
+  {
+    name = "says what to do about values that no table lists",
+    trace = reads("aten::item", "aten::mean", "void at::native::reduce"),
+    expect = { { advice = "Read scalars together*20 single values a step*" } },
+  },
+  {
+    name = "has uploads go without a wait",
+    trace = uploads(),
+    expect = { { advice = "Upload without waiting:*non_blocking=True*" } },
+  },
+  {
+    name = "does not blame an upload after which a kernel was launched",
+    trace = uploads(true),
+    expect = { { advice = "Remove torch.cuda.synchronize()*" } },
+  },
+  {
+    name = "leaves what cuDNN tries at the start to the start",
+    trace = tries "aten::cudnn_convolution",
+    expect = "clean",
+  },
+  {
+    name = "knows other waits at the start for what they are",
+    trace = tries "aten::mm",
+    expect = { { subject = "cudaEventSynchronize" } },
+  },
   {
     name = "leaves pools that give memory back to alloc-churn",
     trace = trims "cudaFreeAsync",

@@ -25,6 +25,15 @@ local function steps(time, more)
   trace.call, trace.free = nil, nil
   return trace
 end
+-- A cudaMalloc in each step fails, and the allocator gives back what it keeps.
+local function retries(result)
+  local trace = steps(200)
+  trace.calls[1].result = result
+  for _, op in ipairs(trace.ops) do
+    op.kernel = "void at::native::elementwise"
+  end
+  return trace
+end
 local function faults(time)
   local list = {}
   for i = 0, 19 do
@@ -65,6 +74,16 @@ local function trims(driver, free)
 end
 
 return {
+  {
+    name = "blames no empty_cache where allocations fail",
+    trace = retries(2),
+    expect = { { severity = "error", advice = "Use less memory: *expandable_segments*" } },
+  },
+  {
+    name = "does where none fails",
+    trace = retries(0),
+    expect = { { severity = "error", advice = "*torch.cuda.empty_cache()*" } },
+  },
   {
     name = "counts pools that give back at each synchronization",
     trace = trims(55),

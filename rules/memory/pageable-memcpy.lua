@@ -24,11 +24,6 @@ return {
       doc = "Smaller copies cost the same either way: up to 64 KiB the driver takes a copy's data \z
         with the call.",
     },
-    part = {
-      default = 0.2,
-      unit = "fraction",
-      doc = "A direction with less than this share of the bytes has no advice. Chosen.",
-    },
     feeding_ns = {
       default = 50000,
       unit = "ns",
@@ -247,9 +242,8 @@ return {
         evidence = copies:evidence { most = 5 },
         seen = {
           offloaded = follows,
-          -- Each if it is worth a word; the larger comes first.
-          uploads = not follows and up >= options.part * bytes and up,
-          downloads = not follows and bytes - up >= options.part * bytes and bytes - up,
+          uploads = not follows and 2 * up > bytes,
+          downloads = not follows and 2 * up <= bytes,
           coherent = coherent,
         },
       },

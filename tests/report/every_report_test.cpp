@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <regex>
+#include <set>
+#include <string>
 
 #include "advise.hpp"
 #include "report/phrases.hpp"
@@ -101,6 +103,8 @@ TEST_CASE("every report: the step, its account, the plan and the findings agree 
       CHECK(duration(lines.front().before_ns - lines.front().after_ns) == duration(first.alone_ns));
       for (std::size_t i = 1; i < lines.size(); ++i)
         CHECK(lines[i].before_ns == lines[i - 1].after_ns);
+      std::set<std::string> said;
+      for (const gh::PlanLine& line : lines) CHECK_MESSAGE(said.insert(line.fix).second, line.fix);
       // Nor does the plan end below what is said to limit the step then.
       CHECK(lines.back().after_ns >= std::min(step, r.plan->bounds.least_ns()) - 1);
     }

@@ -71,13 +71,17 @@ std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
   const Structure& structure = analysis_.structure();
   std::vector<NameId> names;
   Ns at = m.works.start + m.works.length() / 2;
+  NameId call = 0;  // says least
   if (m.call != no_row) {
     at = t.calls.start[m.call];
   } else {
     const HostWork& work = structure.host_work();
     const HostWork::Doing doing = work.during(m.thread, t.threads[m.thread].process, m.works);
     const HostWork::Seen seen = work.seen({{m.thread, m.works}});
-    for (const NameId name : {seen.function, doing.name, doing.within, seen.module})
+    const bool in_call = analysis_.names.call[doing.name] != CallClass::other;
+    if (in_call) call = doing.name;
+    for (const NameId name :
+         {seen.function, in_call ? NameId{0} : doing.name, doing.within, seen.module})
       if (name != 0) names.push_back(name);
   }
   const Ns most = analysis_.recorded_step_ns() / 2;
@@ -89,6 +93,11 @@ std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
   };
   add(t.ranges, structure.ranges());
   add(t.frames, structure.frames());
+  // Where the profiler tells of Python only the line of each call.
+  const ProgramLayers& layers = structure.layers();
+  if (const NameId line = layers.origin(layers.of_call(m.call)).line; line != 0)
+    names.push_back(line);
+  if (call != 0) names.push_back(call);
   return names;
 }
 
