@@ -94,6 +94,7 @@ TEST_CASE("code owners: each row of the table is found by what the host is in or
   works("images", "decode_jpeg");
   works("random", "aten::randn");
   works("logging", "log_metrics");
+  works("checkpoint", "save_checkpoint");
   works("metrics", "compute_metrics");
   works("numpy", "numpy.linalg.solve");
   works("cpu_operator", "aten::topk");
