@@ -32,9 +32,15 @@ std::vector<std::vector<std::string>> lists(const toml::table& table, const char
 }  // namespace
 
 const std::string* KnownOwner::fix_for(const ProgramKind& program) const {
-  for (const std::string& kind : program.kinds)
-    for (const auto& [key, text] : fixes)
-      if (key == kind) return &text;
+  std::vector<std::string> beside = program.kinds;
+  beside.emplace_back();
+  for (const std::string& kind : program.kinds) {
+    const auto of_kind = fixes.find(kind);
+    if (of_kind == fixes.end()) continue;
+    for (const std::string& other : beside)
+      if (const auto fix = of_kind->second.find(other); fix != of_kind->second.end())
+        return &fix->second;
+  }
   return nullptr;
 }
 
@@ -47,8 +53,13 @@ CodeOwners::CodeOwners(const Analysis& analysis) : analysis_(analysis) {
     known.asks_within = !strings(entry["within"]).empty();
     known.asks_after = !strings(entry["after"]).empty();
     if (const toml::table* fixes = entry["fix"].as_table())
-      for (const auto& [kind, text] : *fixes)
-        known.fixes.emplace_back(kind.str(), text.value_or(std::string()));
+      for (const auto& [kind, fix] : *fixes)
+        if (const toml::table* more = fix.as_table())
+          for (const auto& [beside, text] : *more)
+            known.fixes[std::string(kind.str())][std::string(beside.str())] =
+                text.value_or(std::string());
+        else
+          known.fixes[std::string(kind.str())][""] = fix.value_or(std::string());
     known_.push_back(std::move(known));
   });
   if (known_.size() > 64) throw std::logic_error("schemas/owners.toml has more rows than bits");

@@ -2,9 +2,9 @@
 // schemas/owners.toml lists those whose fix is known.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "analysis/program_kind.hpp"
@@ -23,8 +23,8 @@ enum class TimeOf : std::uint8_t { wait, work, launch };
 struct KnownOwner {
   std::string key;  ///< as rules ask for it
   TimeOf of;
-  std::vector<std::pair<std::string, std::string>>
-      fixes;  ///< by kind of program; else rules say it
+  /// What to do, by kind of program, and by a kind beside that or ""; else rules say it.
+  std::map<std::string, std::map<std::string, std::string>> fixes;
   /// What to do in such a program; null if the table does not say.
   const std::string* fix_for(const ProgramKind& program) const;
 
