@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "analysis/structure/roofline.hpp"
 #include "base/schema_table.hpp"
 
 namespace gh {
@@ -309,6 +310,8 @@ std::optional<double> mfu_of(const Analysis& a) {
     peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
             static_cast<double>(total(a.account.devices[d].window)) / 1e9;
   if (!counted.flops || counted.convolutions_untold > 0 || peak <= 0) return std::nullopt;
+  const ProductTimes products = product_times(a);
+  if (2 * products.known_ns < products.all_ns) return std::nullopt;
   return *counted.flops / peak;
 }
 

@@ -67,8 +67,8 @@ class RangeFlops {
   std::unordered_map<NameId, std::optional<double>> known_;
 };
 
-/// Model FLOPs utilization relative to the GPUs' FP16 and BF16 peak; nothing where operations or
-/// peaks are unknown.
+/// Model FLOPs utilization relative to the GPUs' FP16 and BF16 peak; nothing where peaks, or
+/// the operations of most products' time, are unknown.
 std::optional<double> mfu_of(const Analysis& analysis);
 
 /// An upper bound of the model FLOPs utilization: time in products and fused attention, each at the

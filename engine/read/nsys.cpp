@@ -19,6 +19,7 @@
 #include "read/nsys/tables.hpp"
 #include "read/nsys/translator.hpp"
 #include "read/sqlite.hpp"
+#include "trace/first_pages.hpp"
 
 namespace gh {
 namespace {
@@ -96,6 +97,7 @@ Trace read_nsys(const std::filesystem::path& path) {
   settle(doubts_of_tables, trace);
   settle(doubts_of(trace, Recorder::nsys), trace);
   trace.lost = find_lost_work(trace);
+  add_waits_for_first_pages(trace);
 
   return trace;
 }

@@ -14,6 +14,7 @@
 #include "read/environment.hpp"
 #include "rules/literal_row.hpp"
 #include "rules/sandbox.hpp"
+#include "trace/first_pages.hpp"
 
 namespace gh {
 namespace {
@@ -87,6 +88,7 @@ class Builder {
         "the trace"};
     trace_.seal();
     trace_.lost = find_lost_work(trace_);
+    add_waits_for_first_pages(trace_);
     return std::move(trace_);
   }
 

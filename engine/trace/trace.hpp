@@ -12,6 +12,7 @@
 //   sort_rows.hpp     sorting rows on all threads
 //   call_index.hpp    the call that launched an operation
 //   lost_work.hpp     the calls whose operations are missing
+//   first_pages.hpp   kernels that wait for their first page of unified memory
 //   seal.cpp          Trace::seal
 #pragma once
 #include <array>

@@ -1,3 +1,18 @@
+local constants = { names = 1000 } -- of products that are looked at
+
+-- The shorter side of the output tile in a product's name ("tilesize64x128x64", "256x16_64x6" and
+-- "128x64_64x6" of xmma, nvjet and CUTLASS); nil where it names none.
+local function tile_of(name)
+  for _, word in ipairs(name:split "_") do
+    local sides = (word:starts_with "tilesize" and word:sub(#"tilesize" + 1) or word):split "x"
+    local one, other = tonumber(sides[1]), tonumber(sides[2] or "")
+    if one and other and (#sides == 2 or word:starts_with "tilesize") then
+      return math.min(one, other)
+    end
+  end
+  return nil
+end
+
 return {
   id = "decode-bound",
   category = "compute",
@@ -25,6 +40,12 @@ return {
         16-bit weights it does r operations per byte, and an H200 does 195 in the time of a byte \z
         (schemas/gpus.toml, as attained): this is a third of that.",
     },
+    min_ns = {
+      default = 10000,
+      unit = "ns",
+      doc = "Length from which the tiles of a product tell. Of shorter ones starting and ending \z
+        is a third or more (see low-sm-fill).",
+    },
     launch_share = {
       default = 0.2,
       unit = "fraction",
@@ -47,6 +68,11 @@ return {
       ({share:fraction}) and read {bytes:bytes} of weights {a_step}, at {rate:bytes/s}: \z
       {of_memory:fraction} of what this GPU's memory carries. Faster products do not help, fewer \z
       bytes do.",
+    tiles = "Matrix products take {time:lost} of {each_step} ({share:fraction}) in kernels that \z
+      cover their results with one wave of tiles, a side of {rows} or less: libraries choose \z
+      those where rows are few. With {rows} rows a product does {rows} operations for each byte \z
+      of 16-bit weights, a third or less of what the GPU could do while it reads them. Faster \z
+      products do not help, fewer bytes do.",
     sampled = "Matrix products take {time:lost} of {each_step} ({share:fraction}), and this GPU's \z
       memory was sampled as busy {of_memory:fraction} of the time: weights are read at the \z
       memory's full rate. Faster products do not help, fewer bytes do.",
@@ -57,15 +83,18 @@ return {
   },
   headlines = {
     shapes = "Each token reads {bytes:bytes} of weights and does little with them",
+    tiles = "Each token reads all weights for few rows",
     sampled = "Reading weights limits each token",
     graphs = "Memory bandwidth limits each token",
   },
   doc = {
     what = "For a program that generates tokens: adds up what its matrix products read, by the \z
       shapes that operators carry (`record_shapes`), or takes the sampled memory activity, and \z
-      compares it with what the memory carries. If CUDA graphs were traced as a whole, samples \z
-      show that memory limits them, but not how much of that is weights. If the host cannot \z
-      launch fast enough, launch-bound says so and this rule is silent.",
+      compares it with what the memory carries. With neither, the tiles in the names of kernels \z
+      tell: libraries choose tiles of 64 rows or fewer, and no more of them than SMs, where rows \z
+      are few. If CUDA graphs were traced as a whole, samples show that memory limits them, but \z
+      not how much of that is weights. If the host cannot launch fast enough, launch-bound says \z
+      so and this rule is silent.",
     why = "A token of one request reads every weight once and multiplies it with one row. The \z
       tensor cores wait for memory; a batch of requests would share each read.",
     fix = "Decode more requests at once (continuous batching), which costs nothing until the \z
@@ -145,12 +174,8 @@ return {
         ""
     end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    if
-      trace:idle { cause = { "launch", "launch_latency" } }:union_ns()
+    local launching = trace:idle({ cause = { "launch", "launch_latency" } }):union_ns()
       >= options.launch_share * total
-    then
-      return {}
-    end
     local products = trace:ops { class = { "gemm_*", "gemv" } }
     if whole then products = trace:ops { kind = "graph" } end
     if products:count() == 0 then return nil, "no matrix multiplication ran", "" end
@@ -175,11 +200,28 @@ return {
     if whole then
       message, reading, time, of_memory = "graphs", products, products:own_ns(), active
     elseif 2 * known_ns >= products:sum "duration_ns" then
-      if time == 0 then return {} end
+      if time == 0 or launching then return {} end
       of_memory = bytes / (time / 1e9) / memory
+    elseif active then
+      message, reading, time, of_memory = "sampled", products, products:own_ns(), active
     else
-      -- Graphs and reports of Nsight Systems hold no shapes; memory activity may have been sampled.
-      if not active then
+      -- Graphs and reports of Nsight Systems hold no shapes. Small tiles, no more than there are
+      -- SMs, show that rows are few, and as many as half of them that none waits for itself.
+      local sms = trace:fact "device.sm_count" or 0
+      local wide =
+        products:minus(products:where { class = { "gemm_fp8", "gemm_int8" } }):where {
+          min_blocks = sms // 2,
+          max_blocks = sms,
+          min_ns = options.min_ns,
+        }
+      for _, kernel in ipairs(wide:group("name", constants.names)) do
+        local tile = tile_of(kernel.key)
+        if tile and tile <= options.rows then
+          reading, rows = reading:plus(kernel.rows), math.max(rows, tile)
+        end
+      end
+      message, time = "tiles", reading:own_ns()
+      if time < options.share * total or launching then
         return nil,
           "no operator carries the shapes of the matrix products, and memory activity was not \z
             sampled",
@@ -188,10 +230,10 @@ return {
             torch_profiler = "`torch.profiler.profile(record_shapes=True)`, without CUDA graphs",
           }
       end
-      message, reading, time, of_memory = "sampled", products, products:own_ns(), active
     end
+    if launching then return {} end
     local share = time / total
-    if share < options.share or of_memory < options.bandwidth then return {} end
+    if share < options.share or (of_memory or 1) < options.bandwidth then return {} end
     quantized = quantized
       or products
           :where { name = { "*marlin*", "*awq*", "*gptq*", "*int8*", "*int4*", "*fp8*" } }
@@ -207,7 +249,7 @@ return {
           time = time / steps,
           share = share,
           bytes = bytes / steps,
-          rate = of_memory * memory,
+          rate = (of_memory or 0) * memory,
           of_memory = of_memory,
         },
         about = not whole,
@@ -226,11 +268,16 @@ return {
         at_most = (quantized or whole) and "note" or "warning",
         confidence = message == "shapes" and "high" or whole and "low" or "medium",
         metrics = {
-          {
+          of_memory and {
             name = "weights read, as a share of memory bandwidth",
             value = of_memory,
             unit = "fraction",
             threshold = options.bandwidth,
+          } or {
+            name = "products of few rows",
+            value = share,
+            unit = "fraction",
+            threshold = options.share,
           },
         },
         evidence = reading:evidence { most = 3 },

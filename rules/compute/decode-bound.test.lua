@@ -14,6 +14,7 @@ local function tokens(time, more)
         20,
         20 + time,
         kernel = more.kernel or "nvjet_sm90_tst_64x8_64x16_2x4_h_bz_TNT",
+        blocks = more.blocks or 128,
         launched = { 5, 10 },
       },
       {
@@ -137,8 +138,45 @@ return {
   },
 
   {
-    name = "cannot tell without shapes and samples",
+    name = "goes by the tiles of products where nothing else tells",
     trace = tokens(1600, { operator = "sample", not_collected = { "samples" } }),
+    expect = {
+      {
+        severity = "warning",
+        confidence = "medium",
+        message = "Matrix products take 1.60 ms of each 2.00 ms token (80 %) in kernels that \z
+          cover their results with one wave of tiles, a side of 8 or less*",
+        advice = "Decode more requests at once: a larger --max-num-seqs*",
+        worth = { 0.3, 0.34 },
+      },
+    },
+  },
+  {
+    name = "cannot tell where there are more tiles than SMs, as for many rows",
+    trace = tokens(1600, { operator = "sample", blocks = 896, not_collected = { "samples" } }),
+    expect = "not checked",
+  },
+  {
+    name = "cannot tell where tiles are large",
+    trace = tokens(1600, {
+      operator = "sample",
+      kernel = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64_cublas",
+      not_collected = { "samples" },
+    }),
+    expect = "not checked",
+  },
+  {
+    name = "cannot tell where names say nothing of tiles",
+    trace = tokens(
+      1600,
+      { operator = "sample", kernel = "my_gemm_kernel", not_collected = { "samples" } }
+    ),
+    expect = "not checked",
+  },
+  {
+    name = "cannot tell for products so short that they hardly read",
+    trace = tokens(1600, { operator = "sample", not_collected = { "samples" } }),
+    options = { min_ns = 2000000 },
     expect = "not checked",
   },
   {

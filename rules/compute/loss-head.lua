@@ -70,9 +70,9 @@ return {
   },
   advice = {
     {
-      transformers = "Fuse projection and loss{.}: `use_liger_kernel=True` of \z
-        `TrainingArguments`, or Liger's `LigerFusedLinearCrossEntropyLoss`. It never writes the \z
-        logits, which saves memory as well.",
+      trainer = "Fuse projection and loss{.}: `use_liger_kernel=True` of `TrainingArguments`, or \z
+        Liger's `LigerFusedLinearCrossEntropyLoss`. It never writes the logits, which saves \z
+        memory as well.",
       megatron = "Fuse the cross-entropy{.}: `--cross-entropy-loss-fusion`; in newer versions \z
         `--cross-entropy-fusion-impl te`.",
       nemo = "Fuse the cross-entropy{.}: `cross_entropy_loss_fusion=True` of the model's \z

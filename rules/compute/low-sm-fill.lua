@@ -71,6 +71,12 @@ return {
         x threads a block). If elements outnumber threads, let each thread stride over the grid.",
     },
     {
+      when = "one_block",
+      "Launch more blocks{.}: '`{lonely}`' runs with {shape} threads (blocks x threads a block), \z
+        on one SM of {all}. Share its work among many, and combine what they find in a second \z
+        kernel or by atomics.",
+    },
+    {
       when = "mostly_idle",
       "Put more work in each launch{.}: the GPU is also idle most of the time, and this helps \z
         both.",
@@ -133,7 +139,7 @@ return {
         "*sm120*",
       },
     })
-    local others = kernels:where { min_ns = options.min_ns }:minus(tuned)
+    local others = kernels:where({ min_ns = options.min_ns }):minus(tuned):usual()
     others = others:minus(others:where { class = "collective" })
     local small = others:where { max_blocks = sms - 1 }
     -- An SM has four schedulers that each need a warp: many small blocks leave it as empty as few
@@ -154,7 +160,11 @@ return {
     end
     local time = small:own_ns()
     if time == 0 then return {} end
-    local lost = small:empty_sm_ns(tuned)
+    -- What was as short as that on any number of SMs remains.
+    local lost = math.min(
+      small:empty_sm_ns(tuned),
+      small:sum "duration_ns" - options.min_ns * small:count()
+    )
     -- If the SMs were sampled, no more of them can have been empty than that leaves.
     local sampled = trace:metric "sm_active"
     local active = sampled and trace:fact "samples.sm_active_fraction"
@@ -176,6 +186,13 @@ return {
     local first
     if own_kernels and lonely and lonely.blocks >= sms then
       first = "small_blocks"
+    elseif
+      own_kernels
+      and lonely
+      and lonely.blocks == 1
+      and (lonely.threads or 0) >= constants.threads_of_sm
+    then
+      first = "one_block"
     elseif
       own_kernels
       and lonely

@@ -25,7 +25,62 @@ local function sampled(percent)
   }
 end
 
+-- A kernel of 6 us and 4 blocks, and the host after each.
+local function tiny(more)
+  local kernel = { 5, 11, kernel = little, blocks = 4, launched = { 0, 5 } }
+  for key, value in pairs(more or {}) do
+    kernel[key] = value
+  end
+  return { repeats = { times = 40, every = 20 }, ops = { kernel } }
+end
+
 return {
+  {
+    name = "claims nothing of the time that a kernel takes on any number of SMs",
+    trace = tiny(),
+    expect = { { worth = { 0.14, 0.155 } } }, -- 3 of 6 us; the window ends with the last kernel
+  },
+  {
+    name = "advises more blocks where one block runs, whatever idles",
+    trace = tiny { blocks = 1, threads = 1024 },
+    expect = { { advice = "Launch more blocks: *runs with 1 x 1024 threads*" } },
+  },
+  {
+    name = "is silent about a kernel that waits for its first page",
+    trace = {
+      not_collected = { "gpu_faults" },
+      ops = {
+        { 20, 490, kernel = little, blocks = 16 },
+        { 460, 464, copy = "um_h2d", bytes = 65536, address = 65536, cause = "fault" },
+        { 600, 1000, kernel = full },
+      },
+    },
+    expect = "clean",
+  },
+  {
+    name = "does not take what precedes a page for a wait if that is longer than any such wait",
+    trace = {
+      not_collected = { "gpu_faults" },
+      ops = {
+        { 20, 4900, kernel = little, blocks = 16 },
+        { 4600, 4604, copy = "um_h2d", bytes = 65536, address = 65536, cause = "fault" },
+        { 5000, 5200, kernel = full },
+      },
+    },
+    expect = { { severity = "error" } },
+  },
+  {
+    name = "leaves out a run that takes longer than all others together",
+    trace = {
+      ops = {
+        { 20, 30, kernel = little, blocks = 4 },
+        { 30, 40, kernel = little, blocks = 4 },
+        { 40, 2500, kernel = little, blocks = 4 },
+        { 2500, 3500, kernel = full },
+      },
+    },
+    expect = "clean",
+  },
   {
     name = "says what was sampled",
     trace = steps(5000, 1, { samples = sampled(40) }),

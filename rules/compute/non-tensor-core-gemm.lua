@@ -141,10 +141,10 @@ return {
     {
       when = "ampere",
       unless = "mostly_complex",
+      trainer = '{better}{.}: `bf16=True` of `TrainingArguments`, or `torch.autocast("cuda", \z
+        dtype=torch.bfloat16)`.',
       transformers = {
-        training = '{better}{.}: `bf16=True` of `TrainingArguments`, or `torch.autocast("cuda", \z
-          dtype=torch.bfloat16)`.',
-        cuda = "{better}{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
+        inference = "{better}{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
       },
       lightning = '{better}{.}: `precision="bf16-mixed"` of the Trainer.',
       nemo = '{better}{.}: `precision="bf16-mixed"` of the Trainer.',
@@ -194,7 +194,7 @@ return {
         ""
     end
     if tensor_cores == 0 then return nil, "this GPU has no tensor cores", "" end
-    local gemms = trace:ops { class = "gemm_*" }
+    local gemms = trace:ops({ class = "gemm_*" }):usual()
     if gemms:count() == 0 then return nil, "no matrix multiplication or convolution ran", "" end
     -- On GeForce TF32 is hardly faster than FP32: there the gain is in half precision.
     local tf32, half_speedup =

@@ -55,6 +55,20 @@ end
 
 return {
   {
+    name = "is silent about a run that takes longer than all others of its shape together",
+    trace = steps(fp32, 0, {
+      ops = {
+        { 20, 30, kernel = fp32 },
+        { 30, 40, kernel = fp32 },
+        { 40, 5000, kernel = fp32 },
+        { 5000, 9900, kernel = bf16 },
+      },
+      repeats = { times = 1, every = 10000 },
+      ranges = {},
+    }),
+    expect = "clean",
+  },
+  {
     name = "forecasts no more than the memory allows where a product reads weights for one row",
     replay = true,
     trace = rows(1),

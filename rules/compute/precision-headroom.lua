@@ -146,10 +146,10 @@ return {
   advice = {
     {
       unless = "fp8",
+      trainer = 'Train in BF16, which needs no loss scaling{.}: `bf16=True` of \z
+        `TrainingArguments`, or `torch.autocast("cuda", dtype=torch.bfloat16)`.',
       transformers = {
-        training = 'Train in BF16, which needs no loss scaling{.}: `bf16=True` of \z
-          `TrainingArguments`, or `torch.autocast("cuda", dtype=torch.bfloat16)`.',
-        cuda = "Use BF16{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
+        inference = "Use BF16{.}: `torch_dtype=torch.bfloat16` in `from_pretrained`.",
       },
       lightning = 'Use BF16{.}: `precision="bf16-mixed"` of the Trainer.',
       nemo = 'Train in BF16, which needs no loss scaling{.}: `precision="bf16-mixed"` of the \z
@@ -221,8 +221,9 @@ return {
       return nil, "no matrix multiplication or convolution ran", ""
     end
     local total, steps = trace:total_ns(), trace:fact "steps.count"
-    local tf32, half = trace:ops { class = "gemm_tf32" }, trace:ops { class = "gemm_half" }
-    local cores = trace:ops { class = "gemm_cuda_core" }
+    local gemms = trace:ops({ class = "gemm_*" }):usual()
+    local tf32, half = gemms:where { class = "gemm_tf32" }, gemms:where { class = "gemm_half" }
+    local cores = gemms:where { class = "gemm_cuda_core" }
     -- Complex numbers have no half precision.
     local complex = { "*cgemm*", "*_cf32*", "*gaussian_*", "*_c1688*", "*_gc1688*" }
     tf32, cores =
@@ -230,6 +231,9 @@ return {
     local to_tf32, to_half = trace:fact "device.tf32_speedup", trace:fact "device.half_speedup"
     -- If TF32 hardly gains, the other rule claims all of what half precision gains over CUDA cores.
     if to_tf32 and to_tf32 < options.tf32_speedup then cores = cores:minus(cores) end
+    -- What leaves most SMs empty waits for its own loads, not for tensor cores.
+    local sms = trace:fact "device.sm_count"
+    local small = sms and tf32:where { max_blocks = sms // 2 } or tf32:minus(tf32)
     local cores_ns, tf32_ns, half_ns = cores:own_ns(), tf32:own_ns(), half:own_ns()
     local trains = trace:fact "program.task" == "training"
     local convolution = { "*conv*", "*Conv*", "*fprop*", "*dgrad*", "*wgrad*" }
@@ -241,7 +245,7 @@ return {
       local left = 1 / math.max(options.attention_speedup, 1)
       local change = {
         {
-          scale = tf32,
+          scale = tf32:minus(small),
           factor = trains and factors.in_half or factors.forward_in_half,
           times = to_tf32 / to_half,
           precision = "half",
@@ -253,7 +257,7 @@ return {
           precision = "half",
         },
       }
-      local saved = tf32_ns * gain + attention:own_ns() * (1 - left)
+      local saved = tf32:minus(small):own_ns() * gain + attention:own_ns() * (1 - left)
       if tf32_ns + cores_ns > half_ns then
         local convolutions = tf32:where { name = convolution }:own_ns()
           > options.convolutions * tf32_ns

@@ -52,6 +52,18 @@ local function steps(kernels, more)
 end
 
 return {
+  {
+    name = "promises nothing for products that leave most SMs empty",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9995, "step {n}" } },
+      ops = {
+        { 20, 5020, kernel = tf32, blocks = 64 },
+        { 5020, 9990, kernel = embedding },
+      },
+    },
+    expect = "clean",
+  },
   -- TF32 attains 6.2 times FP32's rate, BF16 15.5 times: 60 % of 5 ms.
   {
     name = "fires on TF32",

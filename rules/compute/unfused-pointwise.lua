@@ -1,3 +1,27 @@
+local constants = {
+  sizes = 1000, -- grids of elementwise kernels that are looked at
+  named = 2, -- operators in the advice
+}
+
+-- Gradients that are added to those that are there. The sums have the sizes of weights, in which
+-- nothing else computes; activations are added in sizes in which something else computes as well.
+local function accumulating(trace, small)
+  local found = small:minus(small)
+  if trace:fact "program.task" ~= "training" then return found end
+  local sized = small:where { name = "*vectorized_elementwise_kernel<*" }
+  local sums = sized:where { name = "*CUDAFunctor_add<*" }
+  local others =
+    sized:minus(sums):minus(sized:where { name = { "*FillFunctor*", "*copy_kernel*" } })
+  local computed = {}
+  for _, size in ipairs(others:group("blocks", constants.sizes)) do
+    computed[size.key] = true
+  end
+  for _, size in ipairs(sums:group("blocks", constants.sizes)) do
+    if not computed[size.key] then found = found:plus(size.rows) end
+  end
+  return found
+end
+
 return {
   id = "unfused-pointwise",
   category = "compute",
@@ -90,12 +114,18 @@ return {
       `--bias-gelu-fusion`, `--bias-swiglu-fusion`, `--bias-dropout-fusion` and its fused rotary \z
       embedding.",
     wrong = "Neighbors in a run need not work on the same data: those do not fuse, and the \z
-      estimate is too high by them. Casts in a row (separate weights under autocast), scans, and \z
-      rolls, which read their neighbors, are left out. `torch.compile` may choose other kernels \z
-      for the rest as well.",
+      estimate is too high by them. Casts and clearing in a row (separate weights, gradients and \z
+      shards), gradients that are added up, scans, and rolls, which read their neighbors, are \z
+      left out. `torch.compile` may choose other kernels for the rest as well.",
   },
   advice = {
     {
+      when = "compiled",
+      pytorch = "Compile what still runs eagerly{.}: part of the program is compiled already, and \z
+        these kernels come from outside{whose}.",
+    },
+    {
+      unless = "compiled",
       pytorch = "Compile the model{.}: `torch.compile(model)`. Fixed shapes (padding to a few \z
         lengths) keep it from compiling again.",
       jax = "Put more of the program under one `jax.jit`{.}: XLA fuses what it sees together.",
@@ -114,8 +144,8 @@ return {
         `torch.compile` of that module.',
     },
     {
-      transformers = "Without compiling{.}: Liger's fused SwiGLU, rotary embedding and \z
-        cross-entropy (`use_liger_kernel=True`).",
+      trainer = "Without compiling{.}: Liger's fused SwiGLU, rotary embedding and cross-entropy \z
+        (`use_liger_kernel=True`).",
       megatron = "Without compiling{.}: `--bias-gelu-fusion`, `--bias-swiglu-fusion`, \z
         `--bias-dropout-fusion`, `--apply-rope-fusion`.",
       nemo = "Without compiling{.}: `bias_activation_fusion`, `bias_dropout_fusion`, \z
@@ -193,7 +223,8 @@ return {
       loop = loop:plus(small:where { launched_in = ranges })
     end
 
-    -- Scans do not fuse with their neighbors, nor does one weight's cast with the next one's.
+    -- Scans do not fuse with their neighbors, nor does the cast or clearing of one weight, gradient
+    -- or shard with the next one's.
     local scans = small:where {
       name = {
         "*scan_innermost_dim*",
@@ -202,13 +233,20 @@ return {
         "*roll_cuda_kernel*",
       },
     }
-    local casts =
-      pointwise:where { name = { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" } }
-    local _, apart = trace:runs { of = casts, least = 2 }
+    local apart = pointwise:minus(pointwise)
+    for _, names in ipairs {
+      { "*bfloat16_copy_kernel*", "*float16_copy_kernel*" },
+      { "*unrolled_elementwise_kernel*direct_copy_kernel*" }, -- one that converts
+      { "*FillFunctor*" },
+    } do
+      local _, in_a_row = trace:runs { of = pointwise:where { name = names }, least = 2 }
+      apart = apart:plus(in_a_row)
+    end
 
     local left =
       small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
-    local _, inner, longest = trace:runs { of = left, least = options.least }
+    local _, inner, longest =
+      trace:runs { of = left:minus(accumulating(trace, left)), least = options.least }
     -- An MLP's activation and gate: two are worth fusing as well.
     local _, mlp = trace:chains {
       centre = left:where {
@@ -277,11 +315,24 @@ return {
         of_residual / steps / 1e6
       )
     end
+    -- Advice to compile is followed where Inductor's kernels run, or a compiled region does.
+    local compiled = trace:is "pytorch"
+      and trace
+            :ranges({ name = "Torch-Compiled Region*" })
+            :plus(trace:ranges { name = "CompiledFunction*" })
+            :count()
+          + trace:ops({ name = { "triton_poi_fused_*", "triton_red_fused_*" } }):count()
+        > 0
+    local names, operators = {}, compiled and inner:operators() or {}
+    for i = 1, math.min(constants.named, #operators) do
+      names[i] = string.format("'`%s`'", operators[i].name:short())
+    end
     return {
       {
         subject = "elementwise runs",
         message = "runs",
         data = {
+          whose = #names > 0 and ", most from " .. table.concat(names, ", ") or "",
           patterns = patterns,
           runs = math.floor(runs:count() / steps + 0.5),
           kernels = math.floor(inner:count() / steps + 0.5),
@@ -311,7 +362,7 @@ return {
           },
         },
         evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
-        seen = { mlp = of_mlp >= options.mlp_share * time },
+        seen = { compiled = compiled, mlp = of_mlp >= options.mlp_share * time },
       },
     }
   end,

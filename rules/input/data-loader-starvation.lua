@@ -94,11 +94,9 @@ return {
         `--num-workers` by about that factor, up to the cores of the process.{much}",
       nemo = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
         `model.data.num_workers` by about that factor, up to the cores of the process.{much}",
-      transformers = {
-        training = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
-          `dataloader_num_workers` by about that factor, up to the cores of the process, and set \z
-          `dataloader_prefetch_factor=4`.{much}",
-      },
+      trainer = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
+        `dataloader_num_workers` by about that factor, up to the cores of the process, and set \z
+        `dataloader_prefetch_factor=4`.{much}",
       pytorch = "Add loader workers{.}: the loader has to deliver {times} times as fast. Raise \z
         `num_workers` by about that factor, up to the cores of the process, and set \z
         `prefetch_factor=4`, `persistent_workers=True`.{much}",
@@ -109,10 +107,8 @@ return {
       when = "no_workers",
       nemo = "Load batches in worker processes{.}: `model.data.num_workers={workers}` {covers}.",
       megatron = "Load batches in worker processes{.}: `--num-workers` {workers} {covers}.",
-      transformers = {
-        training = "Load batches in worker processes{.}: `dataloader_num_workers={workers}` \z
-          {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`.",
-      },
+      trainer = "Load batches in worker processes{.}: `dataloader_num_workers={workers}` \z
+        {covers}. Add `dataloader_persistent_workers=True` and `dataloader_prefetch_factor=4`.",
       pytorch = "Load batches in worker processes{.}: `DataLoader(num_workers={workers})` \z
         {covers}. Add `persistent_workers=True`, `prefetch_factor=4` and `pin_memory=True` with \z
         `.to(device, non_blocking=True)`{pinning}.",

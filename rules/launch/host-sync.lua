@@ -186,9 +186,7 @@ return {
         each other anyway.",
     },
     {
-      transformers = {
-        training = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`.",
-      },
+      trainer = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`.",
       lightning = "Set a larger `log_every_n_steps`, and use no `.item()` in `training_step`.",
       megatron = "Set a larger `--log-interval`, and no timing barriers (`--timing-log-level 0`).",
       nemo = "Set a larger `log_every_n_steps`, and no timing barriers.",

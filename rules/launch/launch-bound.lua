@@ -169,9 +169,9 @@ return {
         `--cuda-graph-max-bs` as large as the batches.",
       tensorrt_llm = "Decode with CUDA graphs{.}: `cuda_graph_config`, with `max_batch_size` as \z
         large as the batches and `enable_padding`.",
+      trainer = 'Capture the step in CUDA graphs{.}: `torch_compile=True` with \z
+        `torch_compile_mode="reduce-overhead"`.',
       transformers = {
-        training = 'Capture the step in CUDA graphs{.}: `torch_compile=True` with \z
-          `torch_compile_mode="reduce-overhead"`.',
         tokens = 'Capture decoding in CUDA graphs{.}: a static cache for `generate()` \z
           (`cache_implementation="static"`) and `torch.compile(mode="reduce-overhead")`.',
       },

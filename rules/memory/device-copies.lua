@@ -63,7 +63,16 @@ return {
   },
   advice = {
     {
+      when = "gradients",
+      pytorch = {
+        training = "Compile the model{.}: `torch.compile(model)`. PyTorch makes these copies \z
+          itself, in backward: it joins the gradients of what was split (q, k and v of one \z
+          projection, chunks) and of views. A compiled backward writes them where they belong.",
+      },
+    },
+    {
       when = "joins",
+      unless = "gradients",
       pytorch = "Write into slices of one tensor instead of joining{.}: `out=`, `tensor[:, a:b] = \z
         ...`, or let the producer write there.",
       jax = "Write into slices of one array under `jax.jit`{.}: `x.at[a:b].set(...)`, donated, \z
@@ -73,7 +82,7 @@ return {
         afterwards.",
     },
     {
-      unless = "joins",
+      unless = { "joins", "gradients" },
       pytorch = "Avoid `.contiguous()`, `.clone()` and `.copy_()`{.}: find what asks for these \z
         copies, also `.reshape()` of a transposed tensor. matmul and \z
         `scaled_dot_product_attention` take strides; `torch.compile` fuses what is left into \z
@@ -129,6 +138,15 @@ return {
         kinds[#kinds + 1] = string.format("%s %.0f %%", kind[2], 100 * of_kind)
       end
     end
+    -- Autograd launches backward on a thread of its own.
+    local gradients = kernels:where({ name = "*ackward*" }):group("thread", 1)[1]
+    local others = gradients and kernels:minus(kernels:where { thread = gradients.key })
+    local in_backward = trace:is "pytorch"
+      and trace:is "training"
+      and others
+      and others:count() > 0
+      and others:where({ name = "*ackward*" }):count() == 0
+      and 2 * all:where({ thread = gradients.key }):own_ns() > time
     -- What asks for them: the operators around their launches.
     local names, whose = {}, all:operators()
     for i = 1, math.min(constants.named, #whose) do
@@ -167,7 +185,7 @@ return {
           },
         },
         evidence = all:evidence { most = 5 },
-        seen = { joins = 2 * joins:own_ns() > time },
+        seen = { gradients = in_backward, joins = 2 * joins:own_ns() > time },
       },
     }
   end,

@@ -19,8 +19,32 @@ local function steps(copy, time, more)
   end
   return trace
 end
+-- The same in PyTorch, where autograd's thread launches a gradient's kernel and, if it is told, the
+-- copy.
+local function with_backward(thread)
+  local trace = steps({ kernel = cat, thread = thread }, 2000)
+  trace.ops[1].thread = "main"
+  trace.ops[3] = {
+    9950,
+    9980,
+    kernel = "void at::native::layer_norm_grad_input_Backward<float>(int)",
+    launched = { 30, 35 },
+    thread = "autograd",
+  }
+  return trace
+end
 
 return {
+  {
+    name = "says that PyTorch makes copies in backward itself",
+    trace = with_backward "autograd",
+    expect = { { severity = "warning", advice = "Compile the model: torch.compile(model). *" } },
+  },
+  {
+    name = "leaves those of forward to whoever joins there",
+    trace = with_backward "main",
+    expect = { { advice = "Write into slices of one tensor*" } },
+  },
   {
     name = "fires on plain copies",
     trace = steps({ copy = "d2d", bytes = 1e9 }, 2000),

@@ -92,10 +92,8 @@ return {
     },
     {
       when = "uploads",
-      transformers = {
-        training = "Pin the batches{.}: `dataloader_pin_memory=True`. For other buffers: \z
-          `tensor.pin_memory()` once, then reuse them.",
-      },
+      trainer = "Pin the batches{.}: `dataloader_pin_memory=True`. For other buffers: \z
+        `tensor.pin_memory()` once, then reuse them.",
       lightning = "Pin the batches{.}: `pin_memory=True` of the DataModule's loaders. For other \z
         buffers: `tensor.pin_memory()` once, then reuse them.",
       pytorch = "Pin the batches{.}: `DataLoader(pin_memory=True)`, then `batch.to(device, \z

@@ -83,10 +83,8 @@ return {
     },
     {
       when = "room",
-      transformers = {
-        training = "Turn off gradient checkpointing{.}: `gradient_checkpointing=False` of the \z
-          `TrainingArguments` (`model.gradient_checkpointing_disable()`).",
-      },
+      trainer = "Turn off gradient checkpointing{.}: `gradient_checkpointing=False` of the \z
+        `TrainingArguments` (`model.gradient_checkpointing_disable()`).",
       megatron = "Turn off recomputing{.}: leave out `--recompute-granularity` and \z
         `--recompute-activations`.",
       nemo = "Turn off recomputing{.}: `activations_checkpoint_granularity=null`.",

@@ -85,9 +85,9 @@ return {
     expect = { { severity = "warning", worth = ten_percent } },
   },
   {
-    name = "fires though the faults were not recorded",
+    name = "fires though the faults were not recorded, with the wait for the first page",
     trace = steps(10, { not_collected = { "gpu_faults" } }),
-    expect = { { severity = "warning", worth = ten_percent } },
+    expect = { { severity = "warning", worth = { 0.117, 0.119 } } },
   },
   {
     name = "adds the faults on pages that move",
@@ -193,6 +193,30 @@ return {
     expect = "clean",
   },
 
+  {
+    name = "counts the wait for a kernel's first page where faults were not recorded",
+    trace = {
+      not_collected = { "gpu_faults" },
+      ops = {
+        { 20, 490, kernel = "my_add", blocks = 16 },
+        { 460, 470, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" },
+        { 500, 520, kernel = "my_add", blocks = 16 },
+      },
+    },
+    expect = { { severity = "warning", message = "*take 450.0 us*", worth = { 0.88, 0.89 } } },
+  },
+  {
+    name = "does not guess which of two kernels waited",
+    trace = {
+      not_collected = { "gpu_faults" },
+      ops = {
+        { 20, 490, kernel = "my_add", blocks = 16 },
+        { 30, 480, kernel = "my_other", blocks = 16, stream = 8 },
+        { 460, 470, copy = "um_h2d", bytes = kib64, address = kib64, cause = "fault" },
+      },
+    },
+    expect = { { severity = "note", message = "*take 10.0 us*" } },
+  },
   {
     name = "needs unified copies",
     trace = steps(10, { not_collected = { "unified_copies" } }),

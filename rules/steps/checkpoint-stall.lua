@@ -150,8 +150,7 @@ return {
         `limit_val_batches`), or in a separate job.",
       megatron = "Evaluate less often or on fewer batches (`--eval-interval`, `--eval-iters`), or \z
         in a separate job.",
-      transformers = "Evaluate less often (`eval_steps`) or on fewer samples, or in a separate \z
-        job.",
+      trainer = "Evaluate less often (`eval_steps`) or on fewer samples, or in a separate job.",
       cuda = "Evaluate less often or on less data, or in a separate job.",
     },
   },

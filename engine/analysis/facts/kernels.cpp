@@ -102,6 +102,10 @@ FactValue mfu(const Analysis& a) {
                     counted.convolutions_untold)};
   if (!counted.flops)
     return Unknown{"no range contains the shapes of products; see mfu.upper_bound_fraction"};
+  if (const ProductTimes products = product_times(a); 2 * products.known_ns < products.all_ns)
+    return Unknown{
+        "most products were launched in no range that contains their shapes; see "
+        "mfu.upper_bound_fraction"};
   return Unknown{"the GPU's peak is unknown"};
 }
 

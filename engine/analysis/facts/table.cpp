@@ -210,8 +210,8 @@ std::vector<Fact> fact_table() {  // NOLINT(readability-function-size): a table
       {"unit.bound_by", Unit::text,
        "What takes most of a step: compute (products, convolutions, attention), memory "
        "(elementwise work, norms, reductions, optimizers, products with few rows), launching, the "
-       "link, the network, the host, unified memory, waiting for other work; custom kernels or "
-       "graphs if it is unknown what limits them.",
+       "link, the network, the host, unified memory, waiting for other work; custom kernels, "
+       "graphs, or products that generate tokens, if it is unknown what limits them.",
        bound_by_name, Source::kernels},
       {"unit.bound_by_reason", Unit::text, "The same with its share, and the next two.",
        bound_by_reason, Source::kernels},

@@ -148,6 +148,22 @@ Roofline roofline_of(const Analysis& a) {
   return sum;
 }
 
+ProductTimes product_times(const Analysis& a) {
+  const Trace& t = a.trace;
+  ProductTimes times;
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    a.each_op_in_steps(d, [&](Row op) {
+      const OpKind kind = t.ops.kind[op];
+      if (kind == OpKind::graph ||
+          (kind == OpKind::kernel && a.classes.is_product(a.names.kernel[t.ops.name[op]])))
+        times.all_ns += static_cast<double>(t.span_of(op).length());
+    });
+  for (const KnownWork& w : a.known_work())
+    if (w.flops > 0) times.known_ns += w.ns;
+  times.known_ns = std::min(times.known_ns, times.all_ns);
+  return times;
+}
+
 BoundBy bound_by(const Analysis& a, const StepTime& step) {
   BoundBy bound;
   if (a.total_ns() <= 0) return bound;
@@ -158,6 +174,12 @@ BoundBy bound_by(const Analysis& a, const StepTime& step) {
   const double by_memory = std::min(ns["compute"], roofline_of(a).by_memory_ns);
   ns["compute"] -= by_memory;
   ns["memory"] += by_memory;
+  if (a.program.is("tokens")) {
+    const ProductTimes products = product_times(a);
+    const double unknown = std::min(ns["compute"], products.all_ns - products.known_ns);
+    ns["compute"] -= unknown;
+    ns["products"] += unknown;
+  }
   // Samples can classify kernels that names cannot: memory is busy for most of their time.
   constexpr double most_of_it = 0.6;
   const double own = ns["custom kernels"] + ns["graphs"];

@@ -39,6 +39,14 @@ struct KnownWork {
 /// All of it within the steps, by operation. Analysis::known_work() keeps it.
 std::vector<KnownWork> known_work_of(const Analysis& analysis);
 
+/// Nanoseconds of the steps' products and fused attention, and for how much of that their size is
+/// known. Graphs that were traced as a whole count as products of unknown size.
+struct ProductTimes {
+  double all_ns = 0;
+  double known_ns = 0;
+};
+ProductTimes product_times(const Analysis& analysis);
+
 /// What a causal mask leaves of attention's operations: about half.
 inline constexpr double least_of_masked = 0.5;
 
@@ -65,7 +73,8 @@ class Rates {
 struct BoundBy {
   /// What takes most of the time: "compute", "memory", "launching", "the link", "the network", "the
   /// host", "unified memory", "waiting for other work"; "custom kernels" if nothing is known about
-  /// most kernels, "graphs" if they were traced as a whole. "" without GPU work.
+  /// most kernels, "graphs" if they were traced as a whole, "products" where they generate tokens
+  /// and have no known size: they compute, or read weights. "" without GPU work.
   std::string by;
   /// Each with its share of the step, the largest first.
   std::vector<std::pair<std::string, double>> shares;

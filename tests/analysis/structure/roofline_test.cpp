@@ -109,6 +109,34 @@ TEST_CASE("roofline: each kind of time has its own bound") {
   CHECK(by("{ 0, 100, graph = true }") == "graphs");
 }
 
+TEST_CASE(
+    "roofline: products of unknown size compute, but may read weights where they are tokens") {
+  const auto by = [](const std::string& range) {
+    return text_fact(
+        literal("{ ranges = { { 0, 120, '" + range +
+                "' } }, ops = { { 10, 110, kernel = 'sm90_xmma_gemm_bf16bf16_bf16f32', "
+                "launched = { 1, 5 } }, { 110, 111, kernel = 'void "
+                "at::native::vectorized_elementwise_kernel<4>(int)' } } }"),
+        "unit.bound_by");
+  };
+  CHECK(by("forward") == "compute");
+  CHECK(by("decode_token 1") == "products");
+}
+
+TEST_CASE("roofline: utilization is unknown where most products have no sizes") {
+  const auto mfu = [](int unknown_us) {
+    return mfu_of(literal(
+        fmt::format("{{ ranges = {{ {{ 4, 20, 'aten::mm, sizes = [[4096, 2048], [2048, 4096]]' }} "
+                    "}}, ops = {{ {{ 2, 3, kernel = 'a', launched = {{ 1, 2 }} }}, "
+                    "{{ 30, 130, kernel = 'sm90_xmma_gemm_bf16bf16_bf16f32', launched = {{ 5, 10 "
+                    "}} }}, {{ 130, {}, kernel = 'sm90_xmma_gemm_bf16bf16_bf16f32', "
+                    "launched = {{ 21, 22 }} }} }} }}",
+                    130 + unknown_us)));
+  };
+  CHECK(mfu(90));
+  CHECK_FALSE(mfu(110));
+}
+
 TEST_CASE("roofline: recordings have the bound that their programs were written to show") {
   CHECK(text_fact(analysed(recorded("fp32")), "unit.bound_by") == "compute");
   CHECK(text_fact(analysed(recorded("eager")), "unit.bound_by") == "memory");

@@ -28,6 +28,26 @@ struct LaunchedAlike {
   std::vector<Row> rows;
 };
 
+using Alike =
+    std::tuple<NameId, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+// The kernels of a selection by name, device and launch shape.
+std::map<Alike, LaunchedAlike> launched_alike(const Context& c, const Rows& asked) {
+  const Ops& ops = c.trace().ops;
+  std::map<Alike, LaunchedAlike> found;
+  asked.rows.each([&](Row op) {
+    if (ops.kind[op] != OpKind::kernel) return;
+    const LaunchShape shape = shape_of(ops, op);
+    LaunchedAlike& alike = found[{ops.name[op], c.trace().device_of(op), shape.blocks,
+                                  shape.threads, shape.registers, shape.shared_bytes}];
+    if (found.size() > most_launch_shapes) throw Error("there are more than 100000 launch shapes");
+    if (alike.first == no_row) alike.first = op;
+    alike.ns += c.trace().span_of(op).length();
+    alike.rows.push_back(op);
+  });
+  return found;
+}
+
 void push_alike(lua_State* lua, const Context& c, LaunchedAlike& alike) {
   const Trace& t = c.trace();
   const LaunchShape shape = shape_of(t.ops, alike.first);
@@ -137,20 +157,7 @@ class EmptySms {
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'launch_shapes' needs a selection of operations");
   const std::size_t most = optional_count(lua, 2, 20, 1000);
-  const Ops& ops = c.trace().ops;
-  using Key =
-      std::tuple<NameId, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-  std::map<Key, LaunchedAlike> found;
-  asked.rows.each([&](Row op) {
-    if (ops.kind[op] != OpKind::kernel) return;
-    const LaunchShape shape = shape_of(ops, op);
-    LaunchedAlike& alike = found[{ops.name[op], c.trace().device_of(op), shape.blocks,
-                                  shape.threads, shape.registers, shape.shared_bytes}];
-    if (found.size() > most_launch_shapes) throw Error("there are more than 100000 launch shapes");
-    if (alike.first == no_row) alike.first = op;
-    alike.ns += c.trace().span_of(op).length();
-    alike.rows.push_back(op);
-  });
+  std::map<Alike, LaunchedAlike> found = launched_alike(c, asked);
   std::vector<LaunchedAlike*> order;
   for (auto& [key, alike] : found) order.push_back(&alike);
   std::stable_sort(order.begin(), order.end(), [](const LaunchedAlike* a, const LaunchedAlike* b) {
@@ -162,6 +169,24 @@ int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
     push_alike(lua, c, *alike);
     list.append();
   }
+  return 1;
+}
+
+int usual(lua_State* lua, const Context& c, const Rows& asked) {
+  if (asked.kind != Kind::ops) throw Error("'usual' needs a selection of operations");
+  const Trace& t = c.trace();
+  RowBits apart(t.ops.size());
+  for (auto& [key, alike] : launched_alike(c, asked)) {
+    std::vector<Ns> lengths;
+    for (const Row op : alike.rows) lengths.push_back(t.span_of(op).length());
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+    std::nth_element(lengths.begin(), middle, lengths.end());
+    const Ns all = *middle * static_cast<Ns>(lengths.size());
+    for (const Row op : alike.rows)
+      if (alike.rows.size() > 2 && t.span_of(op).length() > all) apart.add(op);
+  }
+  push_rows(lua,
+            {asked.kind, asked.rows.where([&](Row op) { return !apart.holds(op); }), asked.chains});
   return 1;
 }
 
@@ -198,6 +223,7 @@ int empty_sm_ns(lua_State* lua, const Context& c, const Rows& asked, const Rows&
 
 constexpr Verb launches_table[] = {
     {"selection:launch_shapes", verb<launch_shapes, Cost{.rows = 1}>},
+    {"selection:usual", verb<usual, Cost{.rows = 1}>},
     {"selection:empty_sm_ns", verb<empty_sm_ns, Cost{.ops = 1, .gpu_faults = 1}>},
 };
 
