@@ -55,9 +55,10 @@ std::vector<Placed> ranked(std::vector<Placed> placed) {
     origins.push_back(origin_of(i, roots));
     if (origins[i].finding == i) placed[i].standing.follows_from.clear();
   }
-  // A root weighs as much as its heaviest consequence.
+  // A root weighs as much as its heaviest consequence. A note, which may be no loss, lends it none.
   std::vector<double> weights(placed.size());
   for (std::size_t i = 0; i < placed.size(); ++i) {
+    if (origins[i].finding != i && placed[i].standing.severity == Severity::note) continue;
     double& weight = weights[origins[i].finding];
     weight = std::max(weight, placed[i].standing.recoverable_fraction);
   }

@@ -36,6 +36,24 @@ local function shrinking(long, blocks)
   return { ops = ops }
 end
 
+-- The same with lengths from 40 to 400 us in no order.
+local function unordered(blocks, threads)
+  local ops, at = {}, 20
+  for i = 1, 30 do
+    local time = 40 + (i * 17) % 31 * 12
+    ops[i] = { at, at + time, kernel = hot, blocks = blocks, threads = threads, registers = 32 }
+    at = at + time + 5
+  end
+  return { ops = ops }
+end
+-- A PyTorch program with a product of its own.
+local function product(more)
+  more.kernel, more.registers = "matmul_k(float *, float *, float *, int)", more.registers or 0
+  local trace = steps(9000, more)
+  trace.ops[2].kernel = "void at::native::vectorized_elementwise_kernel<4>(int)"
+  return trace
+end
+
 return {
   {
     name = "fires on blocks of half a warp",
@@ -95,6 +113,44 @@ return {
         worth = { 0.09, 0.19 },
       },
     },
+  },
+  {
+    name = "is a note where the work changes from launch to launch, but in no order",
+    trace = unordered(20000, 256),
+    expect = { { severity = "note" } },
+  },
+  {
+    name = "says nothing about the grid of such work where lanes are empty",
+    trace = unordered(20000, 4),
+    expect = {
+      {
+        severity = "error",
+        message = "*of which 88 % have no thread*",
+        advice = "Launch blocks of 128 or 256*",
+      },
+    },
+  },
+  {
+    name = "fires on a product without shared memory, whoever launches it",
+    trace = product { registers = 32 },
+    expect = {
+      {
+        severity = "error",
+        title = "'matmul_k' takes 90 % of kernel time, a product without shared memory",
+        message = "*each thread loads all that it multiplies from global memory.*",
+        advice = "Multiply with torch.matmul*",
+      },
+    },
+  },
+  {
+    name = "is a note where a product uses shared memory",
+    trace = product { registers = 32, shared = 16384 },
+    expect = { { severity = "note", advice = "Multiply with torch.matmul*" } },
+  },
+  {
+    name = "is a note where it is unknown whether a product does",
+    trace = product {},
+    expect = { { severity = "note" } },
   },
   {
     name = "is a note where the work stays",
@@ -225,6 +281,23 @@ return {
     expect = "not checked",
   },
 
+  {
+    name = "cu-own-product: 416 us, 117 by tiles",
+    fixture = "cu-own-product",
+    expect = {
+      {
+        severity = "error",
+        subject = "matmul",
+        message = "*without shared memory*",
+        worth = { 0.68, 0.74 },
+      },
+    },
+  },
+  {
+    name = "cu-own-product-lookalike",
+    fixture = "cu-own-product-lookalike",
+    expect = { { severity = "note", subject = "matmul_tiled" } },
+  },
   { name = "good", fixture = "good", expect = "clean" },
   { name = "compile", fixture = "compile", expect = "clean" },
   { name = "products: cuBLAS by hand", fixture = "products", expect = "clean" },

@@ -602,6 +602,14 @@ TEST_CASE(
   for (const Finding& f : r.findings)
     order += f.rule + (f.follows_from.empty() ? " " : "<" + f.follows_from + " ");
   CHECK(order == "root first<root second<root chained<first other orphan ");
+  // A consequence that is only a note makes its root no heavier.
+  const Report light = evaluated(
+      {with("root", "0.3", ""),
+       rule("return { " + finding("0.9", "follows_from = 'root', at_most = 'note'") + " }",
+            "mention"),
+       with("other", "0.35", "")},
+      ten_steps());
+  CHECK(light.findings.front().rule == "other");
   // A root that is only a note explains nothing.
   CHECK(evaluated({with("root", "0.01", ""), with("first", "0.4", "root")}, ten_steps())
             .findings.front()
@@ -796,6 +804,8 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"cu-hot-kernel", {}},
       {"cu-low-sm-fill", {{"low-sm-fill"}, {}}},
       {"cu-low-sm-fill-lookalike", {}},
+      {"cu-own-product", {{"hot-kernel"}, {}}},
+      {"cu-own-product-lookalike", {}},
       {"cu-resident-data", {{"resident-data"}, {}}},
       {"cu-resident-data-lookalike", {{}, {"host-sync"}}},  // results of 16 MiB are waited for
       {"data-dependent-sync", {{"data-dependent-sync"}, {"launch-bound", "host-sync"}}},

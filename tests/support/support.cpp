@@ -99,6 +99,8 @@ bool is_marked(const fs::path& path) {
                                              "cu-hot-kernel",
                                              "cu-low-sm-fill",
                                              "cu-low-sm-fill-lookalike",
+                                             "cu-own-product",
+                                             "cu-own-product-lookalike",
                                              "cu-resident-data",
                                              "cu-resident-data-lookalike",
                                              "data-dependent-sync",
