@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/collectives.hpp"
 #include "analysis/ranks.hpp"
 
 namespace gh {
@@ -16,7 +17,7 @@ constexpr Ns left_together_ns = 100'000;
 
 // Collectives of one name on one stream.
 struct Lane {
-  bool messages = false;  // from one rank to one other
+  bool messages = false;  // some from one rank to one other
   std::uint16_t device = 0;
   Group group;  // of one of them, if the report gives it
   std::vector<Row> ops;
@@ -111,12 +112,13 @@ std::vector<Meeting> meetings(const Analysis& analysis, Row first, Row end) {
   const Trace& t = analysis.trace;
   std::vector<Meeting> out;
   if (t.devices.size() < 2 || !t.clocks_aligned) return out;
+  const CollectiveKinds kinds(analysis);
   std::map<std::pair<NameId, std::uint32_t>, Lane> lanes;  // by name and stream
   for (Row op = first; op < end; ++op) {
     if (!analysis.is_collective(op)) continue;
     Lane& lane = lanes[{t.ops.name[op], t.ops.stream[op]}];
     lane.device = t.device_of(op);
-    lane.messages = t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;
+    lane.messages = lane.messages || kinds.kind(op) == CollectiveKind::message;
     if (const Group* group = t.group_of(op)) lane.group = *group;
     lane.ops.push_back(op);
   }

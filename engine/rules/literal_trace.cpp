@@ -100,12 +100,14 @@ class Builder {
   using Read = void (Builder::*)(const LiteralRow&);
 
   void device() {
-    Device d{0, "NVIDIA H200", 132, 9, 0, std::int64_t{141} << 30, 4.8e12, 1.98e9};
+    Device d{0, "NVIDIA H200", 132, 9, 0, 3, std::int64_t{141} << 30, 4.8e12, 1.98e9};
     if (table_.push("device") == LUA_TTABLE) {
-      const LiteralRow r(table_.lua(), -1, "'device'",
-                         {"name", "sm_count", "compute", "memory_gib", "clock_mhz"});
+      const LiteralRow r(
+          table_.lua(), -1, "'device'",
+          {"name", "sm_count", "compute", "memory_gib", "clock_mhz", "copy_engines"});
       d.name = r.text("name", d.name);
       d.sm_count = r.count("sm_count", d.sm_count, 10'000);
+      d.copy_engines = static_cast<int>(r.count("copy_engines", d.copy_engines, 100));
       const double compute = std::clamp(r.number("compute", 9.0), 0.0, 100.0);
       d.compute_major = static_cast<int>(compute);
       d.compute_minor = static_cast<int>(std::lround((compute - d.compute_major) * 10));
@@ -426,7 +428,7 @@ SandboxLimits literal_limits() {
 Trace trace_from_lua(const LuaTable& table) { return Builder(table).build(); }
 
 std::string_view literal_trace_example() {
-  return R"lua({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980 },
+  return R"lua({ device = { name = "NVIDIA H200", sm_count = 132, compute = 9.0, memory_gib = 141, clock_mhz = 1980, copy_engines = 3 },
   repeats = { times = 6, every = 1000 },      -- everything below again, later each time; {n} in a range's name counts from 1
   ops = { { 10, 110, kernel = "sm80_xmma_gemm_...", blocks = 132, stream = 7, launched = { 0, 5 }, thread = "main" },   -- blocks_x = 132, threads = 256, registers = 32, shared = 0 (bytes)
           { 120, 200, copy = "h2d", bytes = 1048576, from = "pinned" },   -- or to = "pageable", cause = "fault", address = 4096

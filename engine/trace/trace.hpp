@@ -438,6 +438,7 @@ struct Device {
   std::string name;
   int sm_count = 0;
   int compute_major = 0, compute_minor = 0;
+  int copy_engines = 0;  ///< with one, uploads and downloads take turns
   std::int64_t memory_bytes = 0;
   double memory_bytes_per_s = 0;
   double clock_hz = 0;

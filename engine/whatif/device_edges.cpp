@@ -115,6 +115,7 @@ void measure_streams(ReplayGraph& g) {
 struct Submission {
   Node node = origin;
   Ns at = 0, usual_ns = 0;
+  bool at_end = false;  // of the call
 };
 
 Submission submission(const ReplayGraph& g, Row call, Row op) {
@@ -125,8 +126,8 @@ Submission submission(const ReplayGraph& g, Row call, Row op) {
                     end - start > slow_launch * g.launch_ns &&
                     g.analysis.trace.ops.start[op] >= end - g.launch_ns &&
                     g.recorded.has(g.end_node(call), edge::begin);
-  return last ? Submission{g.end_node(call), end, 0}
-              : Submission{g.begin_node(call), start, g.launch_ns};
+  return last ? Submission{g.end_node(call), end, 0, true}
+              : Submission{g.begin_node(call), start, g.launch_ns, false};
 }
 
 }  // namespace
@@ -158,7 +159,9 @@ void ReplayGraph::find_device_edges() {
     if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
       other = ended_just_before(*this, ends[t.device_of(op)], op);
       const Row given = done[op - steps.ops.first];
-      if (other == no_row && given != no_row && t.ops.end[given] > t.ops.end[before]) other = given;
+      // What had ended before a call handed over at its end did not delay the operation.
+      const Ns ended = std::max(t.ops.end[before], launch.at_end ? launch.at : 0);
+      if (other == no_row && given != no_row && t.ops.end[given] > ended) other = given;
     }
     if (other != no_row)
       recorded.set(node, edge::other_stream, op_node(other), start - t.ops.end[other]);

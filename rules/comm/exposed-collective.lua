@@ -18,7 +18,44 @@ local kinds = {
 
 local constants = {
   letters = 40, -- of a group's name in the message
+  large_bytes = 2 ^ 20, -- smaller messages are bound by latency (slow-collective)
+  pcie_bytes_per_s = 55e9, -- what PCIe 5 x16 carries in practice (schemas/gpus.toml)
 }
+
+-- Whether collectives that gather and scatter carry activations (tensor and sequence parallelism):
+-- DTensor's Redistribute launches them, or, where no weights are gathered, most gathers follow a
+-- scatter. Sharded gradients are all scattered before anything is gathered.
+local function carry_activations(trace, rows, weights)
+  local redistributed = rows:where { launched_in = trace:ranges { name = "Redistribute*" } }
+  if 2 * redistributed:count() > rows:count() then return true end
+  if weights.all:count() > 0 then return false end
+  local before, gathers, after = {}, 0, 0
+  rows:keep({ "collective", "device" }, function(c)
+    if c.collective == "all-gather" then
+      gathers = gathers + 1
+      if before[c.device] == "reduce-scatter" then after = after + 1 end
+    end
+    before[c.device] = c.collective
+    return false
+  end)
+  return after > trace:fact "steps.count" and 2 * after > gathers
+end
+
+-- How fast the fastest large all-gather moved data from one rank to the next, in bytes/s: it waited
+-- least. nil without sizes.
+local function gather_rate(rows)
+  local most
+  rows
+    :where({ collective = "all-gather" })
+    :keep({ "message_bytes", "duration_ns", "ranks" }, function(c)
+      if c.message_bytes >= constants.large_bytes then
+        local sent = c.message_bytes * math.max(1, (c.ranks or 0) - 1)
+        most = math.max(most or 0, sent / c.duration_ns * 1e9)
+      end
+      return false
+    end)
+  return most
+end
 
 return {
   id = "exposed-collective",
@@ -26,6 +63,7 @@ return {
   title = "Communication between GPUs is not hidden behind compute",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
+  warning_at = 0.04, -- what overlap wins of the least share
   options = {
     share = {
       default = 0.10,
@@ -138,7 +176,27 @@ return {
       cuda = let_overlap.cuda,
     },
     {
+      when = "activations",
+      megatron = "Overlap tensor parallelism's messages{.}: `--sequence-parallel \z
+        --tp-comm-overlap`.",
+      nemo = "Overlap tensor parallelism's messages{.}: `model.ub_tp_comm_overlap=True`.",
+      pytorch = "Send one half of the batch while the other half computes{.}: what is gathered \z
+        and scattered are activations (tensor and sequence parallelism), which the next product \z
+        needs at once. Compiled models can also cut messages up along with their products (async \z
+        tensor parallelism: `torch._inductor.config._micro_pipeline_tp`, with symmetric memory).",
+      cuda = "Send one half of the batch while the other half computes{.}: what is gathered and \z
+        scattered are activations (tensor and sequence parallelism), which the next product needs \z
+        at once.",
+    },
+    {
+      when = { "activations", "slow_link" },
+      "Keep tensor parallelism within NVLink{.}: these messages move at {gather_rate} GB/s, no \z
+        more than PCIe carries. See whether peer access is on (`nvidia-smi topo -p2p r`); fewer \z
+        GPUs a replica, and more replicas or pipeline stages, send less.",
+    },
+    {
       when = "reduce-scatter and all-gather",
+      unless = "activations",
       megatron = "Switch on overlap{.}: `--use-distributed-optimizer --overlap-grad-reduce \z
         --overlap-param-gather`; for tensor parallelism `--sequence-parallel --tp-comm-overlap`.",
       nemo = "Switch on overlap{.}: `overlap_grad_reduce=True` and `overlap_param_gather=True` of \z
@@ -227,15 +285,16 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local exposed = trace:fact "account.communication_exposed_ns" * steps
     -- Every rank but the late one waits, and rank-straggler claims that time.
-    local others, waits = trace:fact "device.count" - 1, 0
-    for _, late in ipairs(trace:late_devices()) do
-      waits = waits + late.exposed_ns * others
+    local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
+    local others, waits, late = trace:fact "device.count" - 1, 0, trace:late_devices()
+    for _, l in ipairs(late) do
+      waits = waits + l.exposed_ns * others
     end
+    waits = math.max(waits, (require "transfers"(trace, comm, compute)))
     local sending = math.max(0, exposed - waits)
     local share = sending / total
     if share == 0 or share < options.note_share then return {} end
 
-    local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
     local kind, most, rows = nil, 0, nil
     for _, k in ipairs(kinds) do
       local of_kind = comm:where { collective = k.of }
@@ -261,15 +320,21 @@ return {
     local bubble = kind and kind.name == "send and receive"
     -- Gathers that come late and reductions that come too often have separate rules.
     local root = bubble and "pipeline-bubble" or nil
+    local activations, rate = false, nil
     if kind and not root then
       local weights, gradients =
         require "gathered_weights"(trace), require "reduced_gradients"(trace)
+      activations = kind.name == "reduce-scatter and all-gather"
+        and carry_activations(trace, rows, weights)
+      rate = activations and gather_rate(rows) or nil
       if 2 * weights.late:plus(weights.held_up):exposed_ns(compute) > exposed then
         root = "fsdp-late-gather"
       elseif 2 * gradients.early:exposed_ns(compute) > exposed then
         root = "grad-sync-every-microbatch"
       end
     end
+    -- In the replay the collectives of matched ranks take as long as after the last one came.
+    local won = #late > 0 and 1 or sending / exposed
     local short = comm:where { max_ns = options.short_ns }:exposed_ns(compute)
 
     local deepep = rows
@@ -289,6 +354,7 @@ return {
           kind = kind and kind.name or "of another kind",
           exposed_kind = kind and kind.name or "communication",
           among = among,
+          gather_rate = rate and string.format("%.0f", rate / 1e9) or "",
           waits = waits > options.waits_share * exposed
               and string.format(
                 " About %.0f %% of it is waiting for a late rank, which is not counted here.",
@@ -300,9 +366,9 @@ return {
         change = not bubble and {
           {
             scale = comm:exposed(compute),
-            by = 1 - factors.won.by,
-            least = 1 - factors.won.most,
-            most = 1 - factors.won.least,
+            by = 1 - won * factors.won.by,
+            least = 1 - won * factors.won.most,
+            most = 1 - won * factors.won.least,
           },
         } or nil,
         at_most = share < options.share and "note" or nil,
@@ -325,7 +391,9 @@ return {
           :evidence { most = 5, note = "mostly alone on its GPU" },
         seen = {
           [deepep and "deepep" or kind and kind.name or "another kind"] = true,
-          ["in FP32"] = in_fp32,
+          ["in FP32"] = in_fp32 and not activations,
+          activations = activations,
+          slow_link = rate and rate < constants.pcie_bytes_per_s,
         },
       },
     }

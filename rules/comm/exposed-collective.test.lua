@@ -84,6 +84,65 @@ return {
     expect = { { severity = "warning", message = "*is all-to-all." } },
   },
   {
+    name = "leaves out what calls of one size take beyond the shortest",
+    trace = steps({
+      { 20, 3000, kernel = gemm, launched = { 5, 10 } },
+      { 3000, 3050, kernel = "ncclDevKernel_SendRecv", stream = 8, launched = { 2910, 2920 } },
+      { 3060, 6000, kernel = gemm, launched = { 2930, 2940 } },
+      { 6000, 8050, kernel = "ncclDevKernel_SendRecv", stream = 8, launched = { 5910, 5920 } },
+      { 8060, 9900, kernel = gemm, launched = { 5930, 5940 } },
+    }, {
+      ranges = {
+        { 0, 9900, "step {n}" },
+        { 2900, 2990, "nccl:all_to_all", bytes = 8192 },
+        { 5900, 5990, "nccl:all_to_all", bytes = 8192 },
+      },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "knows activations of tensor parallelism by gathers that follow scatters",
+    trace = steps((function()
+      local ops = { { 20, 1000, kernel = gemm } }
+      for layer = 0, 2 do
+        local at = 1000 + layer * 2500
+        for i, name in ipairs { "ReduceScatter_Sum_bf16", "AllGather" } do
+          local from = at + (i - 1) * 1200
+          ops[#ops + 1] = {
+            from,
+            from + 400,
+            kernel = "ncclDevKernel_" .. name .. "_RING_LL",
+            stream = 8,
+          }
+          ops[#ops + 1] = { from + 400, from + 1200, kernel = gemm }
+        end
+      end
+      return ops
+    end)()),
+    expect = { { advice = "Send one half of the batch while the other half computes*" } },
+  },
+  {
+    name = "and by the operator that launched them",
+    trace = reduced(6000, 7500, "ncclDevKernel_AllGather_RING_LL", {
+      ranges = { { 0, 9000, "step {n}" }, { 5980, 5998, "Redistribute" } },
+    }),
+    expect = { { advice = "Send one half of the batch while the other half computes*" } },
+  },
+  {
+    name = "takes gathers after all scatters for sharded weights",
+    trace = steps((function()
+      local ops = { { 20, 1000, kernel = gemm } }
+      for i, name in ipairs { "ReduceScatter", "ReduceScatter", "AllGather", "AllGather" } do
+        local at = i * 2000 - 1000
+        ops[#ops + 1] =
+          { at, at + 500, kernel = "ncclDevKernel_" .. name .. "_RING_LL", stream = 8 }
+        ops[#ops + 1] = { at + 500, at + 2000, kernel = gemm }
+      end
+      return ops
+    end)()),
+    expect = { { advice = "Start communication in pieces*" } },
+  },
+  {
     name = "names the group where the report tells",
     trace = steps {
       { 20, 6000, kernel = gemm },

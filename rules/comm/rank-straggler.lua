@@ -90,6 +90,42 @@ local function median(list)
   return list[(#list + 1) // 2]
 end
 
+-- Where the report has one rank: its own waits, as far as the sizes of its collectives show them;
+-- nil if they are few.
+local function waits_for_others(trace, options, comm)
+  local compute = trace:ops { kind = { "kernel", "graph", "set" } }:minus(comm)
+  local wait, waiting, least = require "transfers"(trace, comm, compute)
+  local share = wait / trace:total_ns()
+  if waiting:count() == 0 or share < options.note_share then return nil end
+  local steps = trace:fact "steps.count"
+  return {
+    subject = "ranks outside the report",
+    message = "outside",
+    data = {
+      wait = wait / steps,
+      share = share,
+      waiting = waiting:count(),
+      count = comm:count(),
+      usual = waiting:median "duration_ns",
+      least = least,
+      how = how_to_record(trace),
+    },
+    recoverable_ns = wait,
+    confidence = "medium",
+    at_most = share < options.share and "note" or "warning",
+    metrics = {
+      {
+        name = "waiting for other ranks",
+        value = share,
+        unit = "fraction",
+        threshold = options.share,
+      },
+    },
+    evidence = waiting:evidence { most = 4, note = "waits for another rank" },
+    seen = { outside = true },
+  }
+end
+
 return {
   id = "rank-straggler",
   category = "comm",
@@ -140,28 +176,39 @@ return {
   messages = {
     one = "{others} for GPU {device}, which is the last to enter {count:# collective|# \z
       collectives} {a_step}: {wait:lost} of {each_step} ({share:fraction}).{did}",
+    outside = "{waiting} of {count} collectives wait for ranks that are not in the report, and \z
+      come later: {wait:lost} of {each_step} ({share:fraction}). They take {usual:ns} (median), \z
+      where calls of the same operator, group and size take {least:ns}.",
     turns = "Ranks take turns in coming late to collectives: the others wait {wait:lost} of \z
       {each_step} ({share:fraction}), most of it for GPU {device}.{did}",
   },
   headlines = {
     one = "The rank on GPU {device} is {wait:ns} late each {unit}{because}",
     turns = "Ranks take turns in coming late, {wait:ns} {a_step}",
+    outside = "This rank waits in collectives for others, {wait:ns} {a_step}",
   },
   doc = {
     what = "Matches the collectives of several ranks in one report, finds which rank entered each \z
       last, and adds up how long the others had been waiting by then. Then it compares what the \z
-      late GPU spends its steps on with what the others do.",
+      late GPU spends its steps on with what the others do. A report of one rank shows what it \z
+      waits for others, where it gives the bytes of collectives: calls of one operator, group and \z
+      size take the least time where nobody is late.",
     why = "A collective takes until its last rank arrives: the slowest GPU sets the pace of all. \z
       On the others the wait looks like slow communication, at full utilization.",
     fix = "Give ranks equal work: sort or pack sequences so that batches have equal numbers of \z
       tokens, `drop_last=True`, the same number of loader workers and cores (bind processes to \z
       the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same \z
       kernels take longer, check clocks, temperature and other processes on that GPU.",
-    wrong = "Ranks outside the report are not seen. Groups of ranks that communicate among \z
-      themselves (tensor, pipeline parallelism) are matched by order, where their collectives \z
-      overlap in time.",
+    wrong = "Ranks outside the report are not seen; that they come late is told by sizes only. \z
+      Groups of ranks that communicate among themselves (tensor, pipeline parallelism) are \z
+      matched by order, where their collectives overlap in time.",
   },
   advice = {
+    {
+      when = "outside",
+      "Record all ranks together{.}: {how}. The rank that comes last is then named, with what it \z
+        spends longer on. A faster link, or overlap, does not help against waiting.",
+    },
     {
       when = { "computing", "as_many" },
       pytorch = "Give all ranks batches of equal size{.}: GPU {device} runs as many kernels as \z
@@ -241,6 +288,8 @@ return {
     if comm:count() == 0 then return {} end
     local devices = trace:fact "device.count"
     if devices < 2 then
+      local found = waits_for_others(trace, options, comm)
+      if found then return { found } end
       return nil,
         "the report holds only one rank, so it does not show which rank comes late to a collective",
         how_to_record(trace)

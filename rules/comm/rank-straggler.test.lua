@@ -34,7 +34,78 @@ local loader = {
   { 0, 3000, "dataloader", rank = 1 },
 }
 
+-- Two exchanges of equal size in each of six steps of 10 ms on one GPU: the first takes 50 us, the
+-- second as long as given.
+local function exchanged(time, second_bytes)
+  local kernel = "ncclDevKernel_SendRecv"
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = {
+      { 0, 9900, "step {n}" },
+      { 2900, 2990, "nccl:all_to_all", bytes = 8192 },
+      { 5900, 5990, "nccl:all_to_all", bytes = second_bytes or 8192 },
+    },
+    ops = {
+      { 20, 3000, kernel = gemm, launched = { 5, 10 } },
+      { 3000, 3050, kernel = kernel, stream = 8, launched = { 2910, 2920 } },
+      { 3060, 6000, kernel = gemm, launched = { 2930, 2940 } },
+      { 6000, 6000 + time, kernel = kernel, stream = 8, launched = { 5910, 5920 } },
+      { 6010 + time, 9900, kernel = gemm, launched = { 5930, 5940 } },
+    },
+  }
+end
+-- The same exchange on two GPUs, of which the second enters later.
+local function late_to_exchange()
+  local ops, ranges = {}, {}
+  for rank, enter in ipairs { 4000, 6000 } do
+    ranges[#ranges + 1] = { 0, 9000, "step {n}", rank = rank - 1 }
+    ranges[#ranges + 1] = { 3000, 3500, "nccl:all_to_all", rank = rank - 1 }
+    ops[#ops + 1] = { 20, enter - 5, kernel = gemm, rank = rank - 1 }
+    ops[#ops + 1] = {
+      enter,
+      6100,
+      kernel = "ncclDevKernel_SendRecv",
+      stream = 8,
+      rank = rank - 1,
+      launched = { 3100, 3110 },
+    }
+    ops[#ops + 1] = { 6100, 9950, kernel = gemm, rank = rank - 1 }
+  end
+  return { repeats = { times = 6, every = 10000 }, ranges = ranges, ops = ops }
+end
+
 return {
+  {
+    name = "fires on one rank whose calls of one size take far longer than the shortest",
+    trace = exchanged(2050),
+    expect = {
+      {
+        severity = "warning",
+        subject = "ranks outside the report",
+        message = "5 of 10 collectives wait for ranks that are not in the report, and come later: \z
+          2.00 ms of each 10.0 ms step (20 %). They take 2.05 ms (median), where calls of the \z
+          same operator, group and size take 50.0 us.",
+        advice = "Record all ranks together*",
+        worth = { 0.19, 0.21 },
+      },
+    },
+  },
+  {
+    name = "knows nothing of waits where the longer call is larger",
+    trace = exchanged(2050, 16384),
+    expect = "not checked",
+  },
+  {
+    name = "or where a shared link explains it",
+    trace = exchanged(95),
+    options = { note_share = 0 },
+    expect = "not checked",
+  },
+  {
+    name = "matches all-to-alls that run as messages, where the operator says so",
+    trace = late_to_exchange(),
+    expect = { { subject = "device 1", message = "The other GPU waits for GPU 1*" } },
+  },
   {
     name = "fires when one rank comes late",
     trace = ranks { 7000, 8500 },

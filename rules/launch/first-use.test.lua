@@ -34,6 +34,19 @@ return {
     expect = { { severity = "warning", worth = { 0.38, 0.42 } } },
   },
   {
+    name = "is worth no less where another stream had ended before the kernel was handed over",
+    trace = (function()
+      local trace = launches("new", 2000)
+      local last = trace.ops[#trace.ops]
+      last[1], last[2] = last[1] + 300, last[2] + 300
+      trace.ops[#trace.ops + 1] =
+        { 3110, 3170, kernel = "beside", stream = 8, launched = { 3100, 3105 } }
+      return trace
+    end)(),
+    replay = true,
+    expect = { { severity = "warning", worth = { 0.3, 0.42 } } },
+  },
+  {
     name = "fires on a module",
     trace = launches("usual", 5, {
       calls = { { 3100, 3185, "cudaGetDevice" }, { 3195, 6000, "cuLibraryLoadData" } },

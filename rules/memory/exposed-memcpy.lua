@@ -10,7 +10,7 @@ local kinds = { h2d = "uploads", d2h = "downloads", p2p = "peers" } -- the other
 
 -- The finding on copies that kernels hide too little of; nil if that is little of the step.
 -- `touched`: copies that the host works on in between; what depends on that cannot hide.
-local function finding(trace, options, copies, prefetched, touched)
+local function finding(trace, options, factors, copies, prefetched, touched)
   local total, steps = trace:total_ns(), trace:fact "steps.count"
   local kernels = trace:ops { kind = { "kernel", "graph" } }
   copies = copies:exposed(kernels, 1 - options.hidden_share)
@@ -18,36 +18,48 @@ local function finding(trace, options, copies, prefetched, touched)
   local share = exposed / total
   if exposed == 0 or share < options.share then return nil end
   local rate = copies:sum "bytes" / (copies:sum "duration_ns" / 1e9)
-  -- Copies can hide behind kernels for as long as these run alone.
+  -- Copies can hide behind kernels for as long as these run alone. Where that is little, only less
+  -- data saves more.
   local room =
     kernels:exposed_ns(trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } })
-  local recoverable = math.min(exposed, room)
+  local little_room = 2 * room < exposed
+  local less = little_room and not prefetched
   local in_turn = copies:minus(touched):count() < copies:count()
   local groups = copies:group "direction"
   local direction = groups[1].key
-  local way = groups[1].sum_ns < options.one_way * copies:sum "duration_ns"
-      and "in both directions"
-    or ways[direction]
+  local both_ways = groups[1].sum_ns < options.one_way * copies:sum "duration_ns"
+  local up, down = copies:where { direction = "h2d" }, copies:where { direction = "d2h" }
+  local in_series = math.min(up:exposed_ns(down), down:exposed_ns(up)) >= options.share * total
+  local engines = trace:fact "device.copy_engines"
+  local link = not prefetched and direction ~= "p2p" and trace:fact "device.link_bytes_per_s"
+    or nil
+  local change
+  if less then
+    change = { { scale = copies, factor = factors.less } }
+  elseif not prefetched and not in_turn and room >= exposed then
+    change = { { overlap = copies } }
+  end
   return {
     subject = (prefetched and "prefetches " or "copies ") .. ways[direction],
-    message = prefetched and "prefetched" or "alone",
+    message = prefetched and "prefetched" or less and "bound" or "alone",
     data = {
       bytes = copies:sum "bytes" / steps,
-      direction = way,
+      direction = both_ways and "in both directions" or ways[direction],
       exposed = exposed / steps,
       share = share,
       rate = rate,
+      link = link and string.format(" over a link of about %.0f GB/s", link / 1e9) or "",
+      room = room / steps,
+      engine = both_ways
+          and engines == 1
+          and " This GPU has one copy engine: its uploads and downloads take turns."
+        or "",
     },
-    recoverable_ns = recoverable,
-    -- Copies that cannot hide are no smaller a problem: less has to be sent.
-    severity = not prefetched
-        and recoverable < exposed / 2
-        and share >= options.link_bound
-        and "warning"
-      or nil,
-    change = not prefetched and not in_turn and recoverable == exposed and {
-      { overlap = copies },
-    } or nil,
+    recoverable_ns = less and (1 - factors.less.by) * exposed or math.min(exposed, room),
+    change = change,
+    about = less or nil,
+    uncertain = less and "how much of this data has to be sent is unknown" or nil,
+    at_most = less and "warning" or nil,
     -- What is missing there is a data region.
     follows_from = not prefetched
         and in_turn
@@ -61,19 +73,12 @@ local function finding(trace, options, copies, prefetched, touched)
         unit = "fraction",
         threshold = options.share,
       },
-      {
-        name = "bandwidth",
-        value = rate,
-        unit = "bytes/s",
-        threshold = not prefetched
-            and direction ~= "p2p"
-            and trace:fact "device.link_bytes_per_s"
-          or nil,
-      },
+      { name = "bandwidth", value = rate, unit = "bytes/s", threshold = link },
     },
     evidence = copies:evidence { most = 5 },
     seen = {
-      little_room = 2 * recoverable < exposed,
+      little_room = little_room,
+      in_series = less and in_series and engines ~= 1,
       coherent = trace:fact "device.coherent" == 1,
       [kinds[direction] or "migrates"] = true,
     },
@@ -98,12 +103,6 @@ return {
       doc = "Shorter copies, and shorter rows of them on a stream, are not worth a separate \z
         stream (RATELProf: 100 us).",
     },
-    link_bound = {
-      default = 0.5,
-      unit = "fraction",
-      doc = "From this share of the step on copies are a warning even if kernels are too short to \z
-        hide them: the link is the bottleneck.",
-    },
     hidden_share = {
       default = 0.5,
       unit = "fraction",
@@ -116,15 +115,29 @@ return {
         Chosen.",
     },
   },
+  factors = {
+    less = {
+      by = 0.5,
+      least = 0,
+      most = 1,
+      doc = "Time of copies that no kernel can hide, once less is sent.",
+      source = "Chosen: half precision instead of single halves it; what stays on the device is \z
+        not sent at all, and what is new each time and already small stays.",
+    },
+  },
   messages = {
     prefetched = "{bytes:bytes} {a_step} of unified memory are prefetched {direction} while \z
       nothing computes: {exposed:lost} of {each_step} ({share:fraction}), at {rate:bytes/s}.",
     alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} \z
-      of {each_step} ({share:fraction}), at {rate:bytes/s}.",
+      of {each_step} ({share:fraction}), at {rate:bytes/s}{link}.",
+    bound = "{bytes:bytes} {a_step} are copied {direction} while nothing computes: {exposed:lost} \z
+      of {each_step} ({share:fraction}), at {rate:bytes/s}{link}. The kernels that could still \z
+      hide some of it take {room:ns}.{engine}",
   },
   headlines = {
     prefetched = "{bytes:bytes} {a_step} are prefetched {direction} while nothing computes",
     alone = "{bytes:bytes} {a_step} are copied {direction} while nothing computes",
+    bound = "{bytes:bytes} {a_step} cross the link while nothing computes",
   },
   doc = {
     what = "Finds copies over a link (host to device, device to host, device to another GPU) that \z
@@ -133,7 +146,8 @@ return {
       Copies can hide only as long as kernels run alone, and nothing is forecast for data that \z
       the host works on in between. Data that could stay on the device (resident-data), copies of \z
       offloaded tensors, through pageable memory, of a checkpoint, and other migrations belong to \z
-      other rules.",
+      other rules. If the kernels are shorter than half of the copies, these cannot hide, and the \z
+      forecast is of sending less.",
     why = "Copy engines work in parallel with the SMs: a copy costs time only if nothing runs \z
       meanwhile, as when it is queued on the stream of the kernels.",
     fix = "Issue it early, on a separate stream, from pinned memory: the next batch's \z
@@ -149,9 +163,25 @@ return {
   },
   advice = {
     {
+      when = "in_series",
+      "Let uploads and downloads overlap{.}: the link carries both directions at once. Where \z
+        parts are independent, two streams in turn do, with pinned memory.",
+    },
+    {
       when = "little_room",
-      "Send less, or keep on the device what is sent repeatedly{.}: the kernels are too short to \z
-        hide these copies.",
+      pytorch = "Send less, or keep on the device what is sent repeatedly{.}: `.to(device)` once \z
+        before the loop; bytes, token ids or half precision instead of floats, converted on the \z
+        GPU; what is only summed or logged reduced there before it comes back.",
+      openacc = "Send less, or keep on the device what is sent repeatedly{.}: a data region \z
+        around the loop (acc data), and update only what the host or the device has changed.",
+      openmp = "Send less, or keep on the device what is sent repeatedly{.}: target data around \z
+        the loop, and update only what the host or the device has changed.",
+      directives = "Send less, or keep on the device what is sent repeatedly{.}: a data region \z
+        around the loop (OpenACC: acc data; OpenMP: target data), and update only what the host \z
+        or the device has changed.",
+      cuda = "Send less, or keep on the device what is sent repeatedly{.}: copy what does not \z
+        change once before the loop; half precision or integers instead of floats, or compressed \z
+        data (nvCOMP), expanded on the GPU; results reduced there before they come back.",
     },
     {
       when = "migrates",
@@ -217,8 +247,9 @@ return {
         that is touched once need not be copied.",
     },
   },
-  evaluate = function(trace, options)
+  evaluate = function(trace, options, factors)
     local copies = trace:ops { kind = "copy", direction = { "h2d", "d2h", "p2p" } }
+    local kernels = trace:ops { kind = { "kernel", "graph" } }
     local trips, pairs_found = trace:round_trips()
     local model = trace:ops { class = { "gemm_*", "attention_fused" } }:count()
         + trace:ops { kind = "graph" }:count()
@@ -226,13 +257,10 @@ return {
     local stays, touched = require "residency"(trace)
     if model then
       if pairs_found < 2 * trace:fact "steps.count" then trips = trips:minus(trips) end
-    elseif #trips:group "stream" <= trace:fact "device.count" then
-      -- reported by resident-data; over several streams they are pieces of what the device does
-      -- not keep
-      trips = stays
+    elseif trips:exposed_ns(kernels) > (1 - options.hidden_share) * trips:union_ns() then
+      trips = stays -- reported by resident-data; others are pieces, of which only the ends show
     end
-    local others = trips
-      :plus(trace:streamed_uploads())
+    local others = (model and trips:plus(trace:streamed_uploads()) or trips)
       :plus(copies:where { memory = "pageable" })
       :plus(copies:where { launched_in = trace:ranges { phase = "checkpoint" } })
     copies = copies:minus(others)
@@ -241,12 +269,13 @@ return {
     local in_row = inner:where {
       inside = rows
         :where { min_ns = options.min_ns }
-        :exposed(trace:ops { kind = { "kernel", "graph" } }, 1 - options.hidden_share),
+        :exposed(kernels, 1 - options.hidden_share),
     }
     local found = {}
     found[1] = finding(
       trace,
       options,
+      factors,
       copies:where { min_ns = options.min_ns }:plus(in_row),
       false,
       touched
@@ -255,6 +284,7 @@ return {
     found[#found + 1] = finding(
       trace,
       options,
+      factors,
       trace:ops { direction = "um_*", cause = "prefetch" },
       true,
       touched

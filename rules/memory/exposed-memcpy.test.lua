@@ -23,7 +23,69 @@ local function upload(time, from, kernel)
   }
 end
 
+-- A chunk of vectors on each of four streams in turn: two uploads, a short kernel, a download, all
+-- of one size.
+local function chunks(engines)
+  local ops = {}
+  for stream = 1, 4 do
+    local at = (stream - 1) * 2500
+    for i, way in ipairs { "h2d", "h2d", "d2h" } do
+      local from = at + 20 + (i - 1) * 800 + (way == "d2h" and 50 or 0)
+      ops[#ops + 1] = {
+        from,
+        from + 800,
+        copy = way,
+        bytes = 10 * MiB,
+        from = way == "h2d" and "pinned" or nil,
+        to = way == "d2h" and "pinned" or nil,
+        stream = stream,
+        launched = { i, i + 0.5 },
+      }
+    end
+    ops[#ops + 1] =
+      { at + 1625, at + 1665, kernel = "add", stream = stream, launched = { 4, 5 } }
+  end
+  return {
+    device = { name = "NVIDIA GeForce RTX 4060 Ti", copy_engines = engines },
+    repeats = { times = 6, every = 10100 },
+    ranges = { { 0, 10050, "step {n}" } },
+    ops = ops,
+  }
+end
+
 return {
+  {
+    name = "fires where kernels are too short to hide them: less data has to be sent",
+    trace = steps {
+      { 20, 8020, copy = "h2d", bytes = 400 * MiB, from = "pinned", launched = { 5, 10 } },
+      { 8020, 8420, kernel = "sum", launched = { 12, 15 } },
+    },
+    expect = {
+      {
+        severity = "warning",
+        message = "400 MiB a step are copied to the device while*The kernels that could still \z
+          hide some of it take 400.0 us.",
+        advice = "Send less, or keep on the device what is sent repeatedly: copy what does*",
+        worth = { 0.39, 0.41 },
+      },
+    },
+  },
+  {
+    name = "fires on pieces over several streams that no kernel hides",
+    trace = chunks(1),
+    expect = {
+      {
+        severity = "warning",
+        message = "120 MiB a step are copied in both directions while*This GPU has one copy \z
+          engine: its uploads and downloads take turns.",
+      },
+    },
+  },
+  {
+    name = "says that both directions can overlap where the GPU has the engines",
+    trace = chunks(2),
+    expect = { { advice = "Let uploads and downloads overlap*" } },
+  },
   {
     name = "fires on a batch that nothing hides",
     trace = steps(upload(1500)),
@@ -32,7 +94,7 @@ return {
         severity = "warning",
         subject = "copies to the device",
         message = "71.5 MiB a step are copied to the device while nothing computes: 1.50 ms \z
-          of*(15 %), at 50.0 GB/s.",
+          of*(15 %), at 50.0 GB/s over a link of about 55 GB/s.",
         worth = { 0.14, 0.16 },
       },
     },

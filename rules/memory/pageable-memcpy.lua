@@ -30,6 +30,12 @@ return {
       doc = "Pauses of the host from this length on may be its work on pageable buffers, which a \z
         forecast for offloaded tensors then may save: as for offload-sync-gap.",
     },
+    way = {
+      default = 0.1,
+      unit = "fraction",
+      doc = "Share of the copies' time in one direction, from which the advice has what to do \z
+        about it. Chosen.",
+    },
     gap_ns = {
       default = 1000000,
       unit = "ns",
@@ -47,10 +53,10 @@ return {
     },
   },
   messages = {
-    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s} where \z
+    link = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}{ways} where \z
       pinned memory reaches about {link:bytes/s}: {exposed:lost} of {each_step} \z
       ({share:fraction}) is such copying while nothing computes, or waiting for it.{once}",
-    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}: \z
+    plain = "{bytes:bytes} {a_step} go through pageable host memory, at {rate:bytes/s}{ways}: \z
       {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes, or \z
       waiting for it.{once}",
   },
@@ -112,18 +118,19 @@ return {
     },
     {
       when = "downloads",
-      pytorch = "Copy to a reused pinned buffer{.}: `torch.empty(..., pin_memory=True)` and \z
+      pytorch = "Copy back to a reused pinned buffer{.}: `torch.empty(..., pin_memory=True)` and \z
         `.copy_(tensor, non_blocking=True)`, with an event before the host reads it.",
-      cupy = "Copy to a reused pinned buffer{.}: `array.get(out=cupyx.empty_pinned(...), \z
+      cupy = "Copy back to a reused pinned buffer{.}: `array.get(out=cupyx.empty_pinned(...), \z
         stream=stream)`, with an event before the host reads it.",
-      numba = "Copy to a reused pinned buffer{.}: `array.copy_to_host(cuda.pinned_array(...), \z
-        stream=stream)`, with an event before the host reads it.",
-      julia = "Copy to a reused pinned buffer{.}: `copyto!(CUDA.pin(buffer), array)`, with an \z
-        event before the host reads it.",
-      directives = "Copy to pinned memory{.}: nvc and nvfortran `-gpu=pinned` (now \z
+      numba = "Copy back to a reused pinned buffer{.}: \z
+        `array.copy_to_host(cuda.pinned_array(...), stream=stream)`, with an event before the \z
+        host reads it.",
+      julia = "Copy back to a reused pinned buffer{.}: `copyto!(CUDA.pin(buffer), array)`, with \z
+        an event before the host reads it.",
+      directives = "Copy back to pinned memory{.}: nvc and nvfortran `-gpu=pinned` (now \z
         `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
-      cuda = "Copy to a reused pinned buffer{.}: `cudaHostAlloc` once, `cudaMemcpyAsync`, and an \z
-        event before the host reads it.",
+      cuda = "Copy back to a reused pinned buffer{.}: `cudaHostAlloc` once, `cudaMemcpyAsync`, \z
+        and an event before the host reads it.",
     },
     {
       when = "link",
@@ -182,31 +189,40 @@ return {
     -- Data kept on the device does not travel at all.
     local stays = not model
       and 2 * copies:minus(copies:minus((require "residency"(trace)))):sum "bytes" > bytes
+    local uploads, downloads =
+      copies:where { direction = "h2d" }, copies:where { direction = "d2h" }
     -- The GPU waits longer for the host to make the data than for its copy: made on the GPU, it is
-    -- not copied at all.
-    local made = trace:idle { before = copies, cause = "unknown" }:union_ns() > alone
+    -- not copied at all. What the host does with results that came down makes none.
+    local made = trace
+      :idle({ before = uploads, cause = "unknown" })
+      :minus(trace:idle { after = downloads })
+      :union_ns() > alone
     local cause = stays and "resident-data" or made and "gpu-idle" or nil
     if follows then
       cause = trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer"
         or "offload-sync-gap"
     end
-    local up = copies:where { direction = "h2d" }:sum "bytes"
+    local up, time = uploads:sum "duration_ns", copies:sum "duration_ns"
+    local most_up = 2 * up > time
     local at_most, once = require "start_or_end"(trace, copies)
     return {
       {
-        subject = follows and "offloaded tensors"
-          or 2 * up > bytes and "uploads"
-          or "downloads",
+        subject = follows and "offloaded tensors" or most_up and "uploads" or "downloads",
         message = link and "link" or "plain",
         data = {
           bytes = bytes / steps,
           rate = rate,
+          ways = math.min(up, time - up) >= options.way * time and string.format(
+            " (to the device %.1f GB/s, to the host %.1f GB/s)",
+            uploads:sum "bytes" / up,
+            downloads:sum "bytes" / (time - up)
+          ) or "",
           link = link or 0,
           exposed = exposed / steps,
           share = share,
           once = once,
           pinned_ms = link and string.format("%.1f", bytes / link / steps * 1e3),
-          ms = string.format("%.1f", copies:sum "duration_ns" / steps / 1e6),
+          ms = string.format("%.1f", time / steps / 1e6),
           link_gb = link and string.format("%.0f", link / 1e9),
         },
         recoverable_ns = exposed - alone * left,
@@ -240,8 +256,8 @@ return {
         evidence = copies:evidence { most = 5 },
         seen = {
           offloaded = follows,
-          uploads = not follows and 2 * up > bytes,
-          downloads = not follows and 2 * up <= bytes,
+          uploads = not follows and up >= options.way * time,
+          downloads = not follows and time - up >= options.way * time,
           coherent = coherent,
         },
       },

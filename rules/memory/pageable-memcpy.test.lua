@@ -206,6 +206,31 @@ return {
     expect = { { severity = "note", worth = { 0.05, 0.12 } } },
   },
   {
+    name = "is no note where what the host does in between is work on results that came down",
+    trace = steps(0, 0, {
+      ops = {
+        { 20, 1000, kernel = "my_stencil", launched = { 5, 10 } },
+        { 1000, 2000, copy = "d2h", bytes = 4 * MiB, to = "pageable", launched = { 12, 2000 } },
+        {
+          6000,
+          7000,
+          copy = "h2d",
+          bytes = 5 * MiB,
+          from = "pageable",
+          launched = { 5990, 6900 },
+        },
+        { 7020, 9990, kernel = "my_stencil", launched = { 7005, 7010 } },
+      },
+    }),
+    expect = {
+      {
+        severity = "warning",
+        message = "9 MiB a step go through pageable host memory, at 4.72 GB/s (to the device 5.2 \z
+          GB/s, to the host 4.2 GB/s) where*",
+      },
+    },
+  },
+  {
     name = "speaks of no offloaded tensors where no model runs",
     trace = steps(0, 0, {
       ops = (function()

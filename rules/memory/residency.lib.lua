@@ -14,7 +14,7 @@ local constants = {
 local same_size, one_stream = { "device", "bytes" }, { "stream" }
 
 -- What the copies of one size do, in order. A round is downloads, then uploads: each takes up again
--- the latest download that was not yet.
+-- the latest download that had ended and was not yet. An upload that begins before has other data.
 local function follow(copies, others)
   -- Before each copy that began after the one of its size had ended: the time without any.
   local idle, at = {}, 0
@@ -60,12 +60,18 @@ local function follow(copies, others)
         s.down, s.downs = {}, 0
       end
       s.going_up, s.downs = false, s.downs + 1
-      s.down[#s.down + 1] = row
+      s.down[#s.down + 1] = { row = row, end_ns = copy.end_ns }
     elseif #s.down > 0 then
-      if not s.going_up then s.gaps[#s.gaps + 1] = gap end
+      local latest = #s.down
+      while latest > 0 and s.down[latest].end_ns > copy.start_ns do
+        latest = latest - 1
+      end
+      if latest > 0 then
+        if not s.going_up then s.gaps[#s.gaps + 1] = gap end
+        s.rows[#s.rows + 1] = table.remove(s.down, latest).row
+        s.rows[#s.rows + 1] = row
+      end
       s.going_up = true
-      s.rows[#s.rows + 1] = table.remove(s.down)
-      s.rows[#s.rows + 1] = row
     elseif s.downs == 0 then
       s.first[#s.first + 1] = row
     end
@@ -93,10 +99,11 @@ return function(trace, asked)
       -- With a round in each step, steps begin and end within a round: the download before the
       -- first step and the upload after the last are outside of the steps or not recorded.
       if #s.gaps + 1 >= steps and not s.going_up then
-        for _, rows in ipairs { #s.first <= s.downs and s.first or {}, s.down } do
-          for _, row in ipairs(rows) do
-            s.rows[#s.rows + 1] = row
-          end
+        for _, row in ipairs(#s.first <= s.downs and s.first or {}) do
+          s.rows[#s.rows + 1] = row
+        end
+        for _, last in ipairs(s.down) do
+          s.rows[#s.rows + 1] = last.row
         end
       end
       local gap = require "median"(s.gaps)

@@ -144,6 +144,19 @@ return {
   },
 
   {
+    name = "is silent about an upload that begins before the download of its size has ended",
+    trace = {
+      repeats = { times = 8, every = 10000 },
+      ranges = { { 0, 9990, "iteration {n}" } },
+      ops = {
+        { 10, 5700, copy = "d2h", bytes = 64 * MiB, to = "pinned", stream = 20 },
+        { 50, 9980, copy = "h2d", bytes = 64 * MiB, from = "pinned", stream = 22 },
+        { 9985, 9990, kernel = "stencil" },
+      },
+    },
+    expect = "clean",
+  },
+  {
     name = "is silent where the host has the time to work on them",
     trace = rounds({}, 1500),
     expect = "clean",

@@ -31,8 +31,8 @@ return {
     alone = {
       default = 0.9,
       unit = "fraction",
-      doc = "Share of a copy's time in which none goes the other way, for its rate to count: both \z
-        directions at once share the bandwidth.",
+      doc = "Share of a copy's time in which none goes the other way, for its rate to count \z
+        alone: both directions at once share the host's memory.",
     },
     better = {
       default = 1.3,
@@ -43,16 +43,16 @@ return {
   },
   messages = {
     main = "Copies of {size:bytes} or more between pinned memory and GPU {device} run at \z
-      {rate:bytes/s}, while this link carries about {link:bytes/s} in practice{beside}: \z
+      {rate:bytes/s}{together}, while this link carries about {link:bytes/s} in practice{beside}: \z
       {exposed:lost} of {each_step} ({share:fraction}) is such copying while nothing computes.",
   },
   headlines = {
     main = "GPU {device} copies at {rate:bytes/s} over a link of {link:bytes/s}",
   },
   doc = {
-    what = "Takes the rate of large copies between pinned memory and each device, while no other \z
-      such copy runs, compares it with what the GPU's link carries in practice, and compares \z
-      devices.",
+    what = "Takes the rate of large copies between pinned memory and each device while none goes \z
+      the other way (that of both directions together, if they always run at once), compares it \z
+      with what the GPU's link carries in practice, and compares devices.",
     why = "A GPU whose slot has half the lanes, whose link trained at a lower generation, or \z
       whose host memory is behind the other socket, copies at half the rate or less, whatever the \z
       program does.",
@@ -99,15 +99,18 @@ return {
           :group("device", 100)
       )
     do
-      -- Copies in both directions at once share the bandwidth.
+      -- Copies in both directions at once may share the bandwidth: where none run alone, both
+      -- together carry at least what one direction could.
       local up, down =
         device.rows:where { direction = "h2d" }, device.rows:where { direction = "d2h" }
       local alone = up:exposed(down, options.alone):plus(down:exposed(up, options.alone))
-      if alone:count() >= options.least then
+      local copies = alone:count() >= options.least and alone or device.rows
+      if copies:count() >= options.least then
         all[#all + 1] = {
           device = device.key,
-          copies = alone,
-          rate = alone:sum "bytes" / (alone:sum "duration_ns" / 1e9),
+          copies = copies,
+          rate = copies:sum "bytes" / (copies:union_ns() / 1e9),
+          together = copies ~= alone,
         }
       end
     end
@@ -136,6 +139,7 @@ return {
             link = link,
             exposed = exposed / steps,
             share = share,
+            together = one.together and ", both directions together" or "",
             beside = best
                 and string.format(", and GPU %s gets %.0f GB/s", best.device, best.rate / 1e9)
               or "",

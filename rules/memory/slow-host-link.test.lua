@@ -43,6 +43,34 @@ return {
   },
 
   {
+    name = "fires where both directions at once carry less than one could",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9990, "step {n}" } },
+      ops = {
+        { 10, 5700, copy = "d2h", bytes = 64 * MiB, to = "pinned", stream = 20 },
+        { 50, 9980, copy = "h2d", bytes = 64 * MiB, from = "pinned", stream = 22 },
+        { 9985, 9990, kernel = "stencil" },
+      },
+    },
+    expect = {
+      { severity = "warning", message = "*run at 13.5 GB/s, both directions together, while*" },
+    },
+  },
+  {
+    name = "is silent where both directions share what the link carries",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ranges = { { 0, 9990, "step {n}" } },
+      ops = {
+        { 10, 9980, copy = "d2h", bytes = 180 * MiB, to = "pinned", stream = 20 },
+        { 50, 9980, copy = "h2d", bytes = 180 * MiB, from = "pinned", stream = 22 },
+        { 9985, 9990, kernel = "stencil" },
+      },
+    },
+    expect = "clean",
+  },
+  {
     name = "is silent where the link gives what it carries",
     trace = steps(1300),
     expect = "clean",

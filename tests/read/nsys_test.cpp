@@ -854,9 +854,9 @@ TEST_CASE("nsys: 11. the GPU is known from what the report says about it") {
         into("TARGET_INFO_GPU", "(0, 'NVIDIA GeForce RTX 3080', 1)") +
         "CREATE TABLE TARGET_INFO_CUDA_GPU (name, globalMemoryBandwidth, globalMemorySize, "
         "coreClockRate, numMultiprocessors, computeCapabilityMajor, computeCapabilityMinor, "
-        "deviceId, pid);" +
+        "deviceId, pid, numMemcpyEngines);" +
         into("TARGET_INFO_CUDA_GPU",
-             "('NVIDIA GeForce RTX 3080', 760080000, 10495524864, 1740000, 68, 8, 6, 0, 42)"));
+             "('NVIDIA GeForce RTX 3080', 760080000, 10495524864, 1740000, 68, 8, 6, 0, 42, 2)"));
     CHECK(d.name == "NVIDIA GeForce RTX 3080");
     CHECK(d.sm_count == 68);
     CHECK(d.memory_bytes == 10495524864);
@@ -864,6 +864,7 @@ TEST_CASE("nsys: 11. the GPU is known from what the report says about it") {
     CHECK(d.clock_hz == doctest::Approx(1.74e9));
     CHECK(d.compute_major == 8);
     CHECK(d.compute_minor == 6);
+    CHECK(d.copy_engines == 2);
   }
 }
 

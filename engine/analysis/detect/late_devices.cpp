@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "analysis/collectives.hpp"
 #include "analysis/ranks.hpp"
 
 namespace gh {
@@ -19,21 +20,18 @@ struct Work {
   std::vector<Spans> computing;  // by slot; waiting during compute costs nothing
 };
 
-// Messages between two devices are not collectives, and have the same name for all pairs.
-bool is_message(const Trace& t, Row op) {
-  return t.names[t.ops.name[op]].find("SendRecv") != std::string::npos;
-}
-
 Work work_of(const Analysis& a) {
   const Trace& t = a.trace;
   const std::vector<DeviceSteps>& devices = a.devices;
+  const CollectiveKinds kinds(a);
   Work work;
   for (std::size_t slot = 0; slot < devices.size(); ++slot) {
     std::vector<Span> computing;
     for (const Row op : devices[slot].ops) {
       if (!a.is_collective(op)) {
         if (t.ops.kind[op] != OpKind::copy) computing.push_back(t.span_of(op));
-      } else if (!is_message(t, op)) {
+      } else if (kinds.kind(op) != CollectiveKind::message) {
+        // Messages between two devices are no collectives, and have one name for all pairs.
         ByDevice& same = work.collectives[t.ops.name[op]];
         same.resize(devices.size());
         same[slot].push_back(op);

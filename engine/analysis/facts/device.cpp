@@ -29,6 +29,10 @@ FactValue sm_count(const Analysis&, const Device& d) {
   return known(d.sm_count, "the report does not say");
 }
 
+FactValue copy_engines(const Analysis&, const Device& d) {
+  return known(d.copy_engines, "the report does not say");
+}
+
 FactValue clock_hz(const Analysis&, const Device& d) {
   return known(d.clock_hz, "the report does not say");
 }

@@ -31,6 +31,7 @@ FactValue device_processes(const Analysis&);
 FactValue device_name(const Analysis&, const Device&);
 FactValue compute_capability(const Analysis&, const Device&);
 FactValue sm_count(const Analysis&, const Device&);
+FactValue copy_engines(const Analysis&, const Device&);
 FactValue clock_hz(const Analysis&, const Device&);
 FactValue memory_bytes(const Analysis&, const Device&);
 FactValue tensor_cores(const Analysis&, const Device&);

@@ -20,7 +20,8 @@ Gpus::Gpus(const Database& db, std::vector<std::string>& problems) {
     compute_major,
     compute_minor,
     clock_khz,
-    memory_kilobytes_per_s
+    memory_kilobytes_per_s,
+    copy_engines
   };
   const auto add_gpu = [&](TableReader& rows) {
     if (rows.integer(sm_count) == 0) {  // not a CUDA GPU, or a row without information
@@ -37,14 +38,16 @@ Gpus::Gpus(const Database& db, std::vector<std::string>& problems) {
                  1e3 * static_cast<double>(rows.integer(clock_khz));
     d.compute_major = static_cast<int>(rows.integer(compute_major));
     d.compute_minor = static_cast<int>(rows.integer(compute_minor));
+    d.copy_engines = static_cast<int>(rows.integer(copy_engines));
     id_by_ordinal_[rows.integer(rows.is_null(ordinal) ? id : ordinal)] = rows.integer(id);
     rows.sound();
   };
   for (const char* kind : {"gpu", "gpu_before_2022"}) {
-    each_row(db, kind,
-             {"id", "ordinal", "name", "sm_count", "memory_bytes", "memory_bytes_per_s", "clock_hz",
-              "compute_major", "compute_minor", "clock_khz", "memory_kilobytes_per_s"},
-             problems, add_gpu);
+    each_row(
+        db, kind,
+        {"id", "ordinal", "name", "sm_count", "memory_bytes", "memory_bytes_per_s", "clock_hz",
+         "compute_major", "compute_minor", "clock_khz", "memory_kilobytes_per_s", "copy_engines"},
+        problems, add_gpu);
   }
   each_row(db, "cuda_device", {"gpu", "ordinal", "pid"}, problems, [&](TableReader& rows) {
     const std::int64_t gpu = rows.integer(0), called = rows.integer(1), pid = rows.integer(2);
