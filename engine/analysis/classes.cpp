@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -202,7 +204,7 @@ void Classes::add_call_results(const toml::table& table) {
     results_[static_cast<std::uint16_t>(entry["code"].value_or(0))] = result;
   });
   for_tables(table, "expected_result", [&](const toml::table& entry) {
-    expected_.push_back({Patterns(strings(entry["match"])), {}});
+    expected_.push_back({Patterns(strings(entry["match"])), {}, entry["at_end"].value_or(false)});
     ExpectedResult& expected = expected_.back();
     if (const toml::array* codes = entry["results"].as_array())
       for (const toml::node& code : *codes)
@@ -216,22 +218,45 @@ Classes::CallResult Classes::call_result(std::uint16_t result) const {
                                  : known->second;
 }
 
-bool Classes::is_expected(std::string_view call, std::uint16_t result) const {
+bool Classes::is_expected(std::string_view call, std::uint16_t result, bool at_end) const {
   return std::any_of(expected_.begin(), expected_.end(), [&](const ExpectedResult& e) {
-    return (e.results.empty() ||
+    return (at_end || !e.at_end) &&
+           (e.results.empty() ||
             std::find(e.results.begin(), e.results.end(), result) != e.results.end()) &&
            e.match.match(call);
   });
 }
 
+namespace {
+
+// By process, when the last call began that launched something which ran; of one that launched
+// nothing, no end is known.
+std::vector<Ns> last_launches(const Trace& trace) {
+  std::vector<Ns> last(trace.processes.size(), std::numeric_limits<Ns>::max());
+  for (Row op = 0; op < trace.ops.size(); ++op) {
+    const Row call = trace.ops.call[op];
+    if (call == no_row) continue;
+    Ns& of_process = last[trace.threads[trace.calls.thread[call]].process];
+    const Ns start = trace.calls.start[call];
+    of_process = of_process == std::numeric_limits<Ns>::max() ? start : std::max(of_process, start);
+  }
+  return last;
+}
+
+}  // namespace
+
 std::vector<Row> failed_calls(const Trace& trace, const Classes& classes) {
   const Calls& calls = trace.calls;
   std::vector<Row> failed;
-  std::map<std::pair<NameId, std::uint16_t>, bool> known;  // whether it is expected
+  std::vector<Ns> last;
+  std::map<std::tuple<NameId, std::uint16_t, bool>, bool> known;  // whether it is expected
   for (Row c = 0; c < calls.result.size(); ++c) {
     if (calls.result[c] == 0) continue;
-    const auto [it, is_new] = known.try_emplace({calls.name[c], calls.result[c]});
-    if (is_new) it->second = classes.is_expected(trace.names[calls.name[c]], calls.result[c]);
+    if (last.empty()) last = last_launches(trace);
+    const bool at_end = calls.start[c] > last[trace.threads[calls.thread[c]].process];
+    const auto [it, is_new] = known.try_emplace({calls.name[c], calls.result[c], at_end});
+    if (is_new)
+      it->second = classes.is_expected(trace.names[calls.name[c]], calls.result[c], at_end);
     if (!it->second) failed.push_back(c);
   }
   return failed;

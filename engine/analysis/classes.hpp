@@ -152,8 +152,9 @@ class Classes {
     bool fatal = false;  ///< no later call of the process succeeds
   };
   CallResult call_result(std::uint16_t result) const;
-  /// Whether the result is an answer, such as "not ready", rather than a failure.
-  bool is_expected(std::string_view call, std::uint16_t result) const;
+  /// Whether the result is an answer, such as "not ready", rather than a failure. `at_end`: the
+  /// process launches nothing more, so its driver may be gone.
+  bool is_expected(std::string_view call, std::uint16_t result, bool at_end = false) const;
 
   struct StepPattern {
     std::vector<std::string> expressions;
@@ -232,6 +233,7 @@ class Classes {
   struct ExpectedResult {
     Patterns match;
     std::vector<std::uint16_t> results;  // empty: any
+    bool at_end;                         // only once the process launches nothing more
   };
   std::vector<ExpectedResult> expected_;
   std::vector<StepPattern> steps_;

@@ -34,12 +34,16 @@ constexpr std::int64_t few_cuts = 16;
 // the host did.
 enum class Evidence { none, upload, host };
 
-// Whether any kernel computes a loss or an optimizer's update.
-bool trains(const NameClasses& names) {
+// Whether there are batches to fetch: a kernel computes a loss or an optimizer's update, or a
+// thread of PyTorch's loader runs (torch/utils/data names it so).
+bool takes_batches(const Trace& trace, const NameClasses& names) {
   // Names that no kernel has are in the first class, collectives.
-  return std::any_of(names.kernel.begin(), names.kernel.end(), [](KernelClass c) {
-    return c == KernelClass::optimizer || c == KernelClass::softmax_loss;
-  });
+  return std::any_of(names.kernel.begin(), names.kernel.end(),
+                     [](KernelClass c) {
+                       return c == KernelClass::optimizer || c == KernelClass::softmax_loss;
+                     }) ||
+         std::any_of(trace.threads.begin(), trace.threads.end(),
+                     [](const Thread& t) { return t.name.starts_with("pt_data_"); });
 }
 
 // std::partition_point, searching outwards from a place where the result is likely to be, which it
@@ -93,7 +97,7 @@ class HostPause {
         failed_(causes.failed_),
         habits_(causes.habits_),
         devices_(causes.devices_),
-        trains_(causes.trains_),
+        takes_batches_(causes.takes_batches_),
         process_(causes.trace_.threads[pause.thread].process),
         thread_(causes.threads_[pause.thread]),
         pause_(pause),
@@ -302,9 +306,10 @@ class HostPause {
   // or processes in it. It is something else if the thread wrote more than it read (a log, a
   // checkpoint) or worked on what it had copied from the device.
   Evidence input_evidence(Span pause) const {
-    // Without training there are no batches: a server pauses in the same way when it waits for
-    // requests, or for one token before the next.
-    if (!trains_ || next_ == Uploads::offloaded || named_otherwise(pause) || loader_is_marked())
+    // Without batches, a server pauses in the same way when it waits for requests, or for one token
+    // before the next.
+    if (!takes_batches_ || next_ == Uploads::offloaded || named_otherwise(pause) ||
+        loader_is_marked())
       return Evidence::none;
     // The host may have run ahead: its pause began with its last call, when the GPU still worked.
     if (const Row last = last_call_before(pause.start); last != no_row)
@@ -387,7 +392,7 @@ class HostPause {
   const std::vector<Row>& failed_;
   const LaunchHabits& habits_;
   const std::vector<std::size_t>& devices_;
-  const bool trains_;
+  const bool takes_batches_;
   const std::uint16_t process_;
   const HostThread& thread_;  // that launched the operation which ended the pause
   Idle pause_;
@@ -425,7 +430,7 @@ IdleCauses::IdleCauses(const Trace& trace, const NameClasses& names, const Crews
       threads_(trace, names),
       habits_(trace, names, crews, threads_),
       devices_(devices_of_processes(trace)),
-      trains_(trains(names)) {}
+      takes_batches_(takes_batches(trace, names)) {}
 
 // For a pause that ends with pages moving to the host: when the host began to touch them; otherwise
 // the pause's end. Reports give no length for a fault itself.

@@ -72,7 +72,7 @@ class IdleCauses {
   HostThreads threads_;
   LaunchHabits habits_;
   std::vector<std::size_t> devices_;  // by process: on how many it has streams
-  bool trains_;
+  bool takes_batches_;
 };
 
 }  // namespace gh

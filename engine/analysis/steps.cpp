@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -228,8 +229,26 @@ bool are_too_little(const Trace& trace, const DeviceSteps& device) {
          2 * repeating < window_of(trace, device).length();
 }
 
-void take_whole_window(const Trace& trace, DeviceSteps& device) {
-  const Span window = window_of(trace, device);
+// When the launching thread began to fetch what a device works on first: the loader's last range
+// before that, if no more time passes after it than in it. `launched`: when that was launched.
+Ns fetched_from(const Trace& trace, const NameClasses& names, const DeviceSteps& device,
+                Ns launched) {
+  const Ranges& r = trace.ranges;
+  const Row call = trace.ops.call[device.ops.front()];
+  if (call == no_row) return launched;
+  Ns from = launched, last_end = std::numeric_limits<Ns>::min();
+  for (Row i = 0; i < r.size() && r.start[i] < launched; ++i)
+    if (r.thread[i] == trace.calls.thread[call] && r.end[i] <= launched && r.end[i] > last_end &&
+        names.is_phase(Phase::loader, r.name[i])) {
+      last_end = r.end[i];
+      from = launched - r.end[i] <= r.end[i] - r.start[i] ? r.start[i] : launched;
+    }
+  return from;
+}
+
+void take_whole_window(const Trace& trace, const NameClasses& names, DeviceSteps& device) {
+  Span window = window_of(trace, device);
+  window.start = fetched_from(trace, names, device, window.start);
   device.described = "no repetition was found: the whole window";
   if (!device.steps.empty())
     device.described =
@@ -238,7 +257,7 @@ void take_whole_window(const Trace& trace, DeviceSteps& device) {
                     duration(device.steps.back().span.end - device.steps.front().span.start));
   device.source = StepSource::none;
   device.lost = 0;
-  device.whole = trace.lost.launched.empty();
+  device.whole = !trace.lost.any_in(window);  // what is lost before its first launch is not in it
   device.levels.clear();
   device.steps = {{window, 0, window.start}};
 }
@@ -388,7 +407,7 @@ std::vector<DeviceSteps> find_steps(const Trace& trace, const Classes& classes,
           "12\", or "
           "use --range");
     else
-      take_whole_window(trace, device);
+      take_whole_window(trace, names, device);
     if (selection.unit == window_unit) device.described = "the whole window, as --unit says";
     device.selected = selection.steps.has_value();
   }

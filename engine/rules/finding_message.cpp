@@ -12,7 +12,7 @@ constexpr std::string_view lost = ":lost";  // ends a field that is the time los
 
 std::string each_step(const Analysis& a, const StepTime& step) {
   const std::string length = duration(step.ns);
-  if (!a.has_steps()) return (a.remade ? "the remaining " : "the recorded ") + length;
+  if (!a.has_steps()) return (a.remade ? "the remaining " : "the window's ") + length;
   return fmt::format("each {} {}", length, a.words().noun);
 }
 

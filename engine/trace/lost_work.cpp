@@ -54,7 +54,8 @@ class Search {
   }
 
   LostWork run() {
-    if (!t_.availability(Source::kernels).known() || !any_without_work()) return {};
+    const bool all_lost = t_.ops.size() == 0;
+    if ((!all_lost && !t_.availability(Source::kernels).known()) || !any_without_work()) return {};
     mark_nested();
     find_captured();
     find_last();
@@ -125,8 +126,8 @@ class Search {
     return launches(call) == what && !captured_[call] && t_.calls.result_of(call) == 0;
   }
 
-  // If no launch led to anything, the availability of kernels says so. A graph may hold no kernel,
-  // and a copy no bytes: that is normal where no call of the same function led to anything.
+  // If only launches led to nothing, the availability of kernels says so. A graph may hold no
+  // kernel, and a copy no bytes: that is normal where no call of the same function led to anything.
   std::vector<Row> lost_of(Launches what) const {
     std::vector<std::uint8_t> may_be_lost(t_.names.size(), what == Launches::kernel);
     for (Row call = 0; call < t_.calls.size(); ++call)

@@ -211,15 +211,23 @@ class Application {
                             const Spans& beside, double by) {
     const Node b = g_.begin_node(call);
     const std::size_t place = e_.has(b, edge::handover) ? edge::handover : edge::previous;
-    if (e_.from[b][place] == origin || e_.weight[b][place] <= 0) return;
+    const bool leads = e_.from[b][place] == origin;
+    if ((leads && !comes_first(call)) || e_.weight[b][place] <= 0) return;
     const Ns start = g_.analysis.trace.calls.start[call];
-    const Span pause{start - g_.recorded.weight[b][place], start};
+    const Span pause{leads ? g_.steps.window.start : start - g_.recorded.weight[b][place], start};
     // If the spans cover most of the idle time in a pause, the whole pause goes. Otherwise, and if
     // the thread was silent while another was expected to continue, only the idle time goes.
     const Ns idle = overlap(host.whole, pause);
     const bool whole = idle > 0 && 2 * idle >= overlap(g_.thread_idle[thread], pause);
     const Ns part = std::max(idle, overlap(beside, pause)) + overlap(host.parts, pause);
-    cut(b, place, whole ? pause.length() : part, by);
+    shorten(b, place, whole ? pause.length() : part, by);
+  }
+
+  // Whether the window begins with what the host does before this call: nothing has run yet.
+  bool comes_first(Row call) const {
+    const Trace& t = g_.analysis.trace;
+    return g_.steps.whole && g_.steps.ops.count > 0 &&
+           t.calls.start[call] <= t.ops.start[g_.steps.ops.first];
   }
 
   Span span_of_call(Row call) const {
@@ -229,9 +237,12 @@ class Application {
 
   // Scales `ns` of an edge's weight by `by`.
   void cut(Node n, std::size_t place, Ns ns, double by) {
-    if (ns == 0 || e_.from[n][place] == origin || !e_.has(n, place)) return;
+    if (e_.from[n][place] != origin && e_.has(n, place)) shorten(n, place, ns, by);
+  }
+
+  void shorten(Node n, std::size_t place, Ns ns, double by) {
     Ns& weight = e_.weight[n][place];
-    weight = changed(weight, weight - scaled(ns, 1 - by));
+    if (ns != 0) weight = changed(weight, weight - scaled(ns, 1 - by));
   }
 
   // What a kernel takes at least to read the pages that came to it while it ran: it may have

@@ -70,8 +70,8 @@ return {
       recording, {lost}. Nothing is missing in the {units} that are judged.",
     lost_outside = "The profiler lost work: {lost}. It is too little to change the figures, or \z
       lies outside of the {units} that are judged.",
-    lost_all = "The profiler lost work all through the recording: {lost}. What is missing may \z
-      have run while the GPU seems idle.",
+    lost_all = "The profiler lost work in what is judged: {lost}. What is missing may have run \z
+      while the GPU seems idle.",
     unlaunched = "{share:fraction} of the GPU operations have no recorded CUDA call that launched \z
       them, so the causes of idle time are only partly known.",
     no_steps = "No steps were found, so the whole recording was analyzed, start-up included: \z
@@ -98,7 +98,7 @@ return {
     dropped = "The profiler lost events",
     lost = "{count} of {of} {units} are left out: the profiler lost their kernels",
     lost_outside = "The profiler lost kernels",
-    lost_all = "The profiler lost kernels all through the recording",
+    lost_all = "The profiler lost kernels in what is judged",
     unlaunched = "{share:fraction} of the GPU work has no recorded launch",
     no_steps = "No steps were found",
     start = "{before:ns} of the recording come before the first {unit}",
@@ -139,9 +139,18 @@ return {
       "Fix the failing calls first{.}: see failed-calls, then record again.",
     },
     {
-      when = "nothing",
-      unless = "failed_calls",
+      when = "unused",
       "Record the process that uses the GPU{.}: start once it works on it, with {how}.",
+    },
+    {
+      when = "undelivered",
+      "Update the GPU's driver and the profiler{.}: this process did launch work, but the driver \z
+        delivered none of it to the profiler. On WSL2 the driver is that of Windows; its NVIDIA \z
+        Control Panel (developer settings) also has to allow all users access to the GPU's \z
+        performance counters.",
+      "Let the program end by itself, with one profiler only{.}: work is delivered in buffers, \z
+        and the last of them as the process exits. A process that is killed, or that another \z
+        profiler watches as well, may deliver none.",
     },
     { when = "dropped", "Record less{.}: only a few steps, or fewer sources at once." },
     {
@@ -230,7 +239,11 @@ return {
       local _, reason = trace:available "kernels"
       local failed = trace:failed_calls()[1] ~= nil
       local nothing = say("GPU work", "nothing", { reason = reason }, "error")
-      nothing.seen = { failed_calls = failed }
+      nothing.seen = {
+        failed_calls = failed,
+        undelivered = lost and not failed,
+        unused = not lost and not failed,
+      }
       nothing.follows_from = failed and "failed-calls" or nil
       return findings
     end

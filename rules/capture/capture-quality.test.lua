@@ -54,7 +54,7 @@ return {
       {
         severity = "warning",
         subject = "lost work",
-        title = "The profiler lost kernels all through the recording",
+        title = "The profiler lost kernels in what is judged",
         message = "*6 of 12 launches have no kernel*",
       },
     },
@@ -68,6 +68,18 @@ return {
         subject = "GPU work",
         title = "No GPU work was recorded",
         message = "The report holds no GPU work*",
+        advice = "Record the process that uses the GPU*",
+      },
+    },
+  },
+  {
+    name = "sends whoever launched work to the driver, and not to another process",
+    trace = { calls = { { 10, 15, "cudaLaunchKernel" }, { 20, 25, "cudaLaunchKernel" } } },
+    expect = {
+      {
+        severity = "error",
+        subject = "GPU work",
+        advice = "Update the GPU's driver*",
       },
     },
   },

@@ -24,6 +24,19 @@ return {
     },
   },
   {
+    name = "what is still called once the driver is gone has not failed",
+    trace = calls {
+      { 300, 310, "cuCtxSynchronize", result = 201 },
+      { 310, 320, "cudaMemPoolTrimTo", result = 4 },
+    },
+    expect = "clean",
+  },
+  {
+    name = "but it has while the process still works",
+    trace = calls { { 10, 20, "cuCtxSynchronize", result = 201 } },
+    expect = { { severity = "note", message = "cuCtxSynchronize returned error 201, once*" } },
+  },
+  {
     name = "so does an error after which nothing works",
     trace = calls { { 300, 310, "cudaFree", result = 700 } },
     expect = {

@@ -352,6 +352,9 @@ return {
           ) or "",
         },
         recoverable_ns = #faults > 0 and math.max(time * part * (1 - left), grid_ns) or 0,
+        change = #faults > 0
+            and { { scale = shape.rows, by = math.min(left, 1 - grid_ns / time), most = 1 } }
+          or nil,
         -- The short launches may do some real work.
         at_most = #faults == 0 and "note" or cut == 0 and "warning" or nil,
         confidence = "medium",

@@ -2,6 +2,7 @@ local constants = {
   ampere = 8,
   hopper = 9, -- compute capability
 }
+local passes = { training = ", forward and backward", cuda = ", both ways" }
 
 return {
   id = "unfused-softmax",
@@ -95,10 +96,10 @@ return {
     },
   },
   messages = {
-    chains = "Attention runs as separate kernels {count:once|# times} {a_step}: with its GEMMs it \z
-      takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take {time:ns} of \z
-      that ({share:fraction} of the {unit}), writing and reading the whole score matrix each \z
-      time.",
+    chains = "Attention runs as separate kernels {count:once|# times} {a_step}{passes}: with its \z
+      GEMMs it takes {all:lost} of {each_step}. Softmax, scale, mask, cast and dropout take \z
+      {time:ns} of that ({share:fraction} of the {unit}), writing and reading the whole score \z
+      matrix each time.",
     single = "Softmax runs as a separate kernel between two GEMMs, {count:once|# times} {a_step}: \z
       with the kernels around it, it takes {time:lost} of {each_step} ({share:fraction}). It may \z
       be unfused attention; a loss or a gate looks the same.",
@@ -206,7 +207,9 @@ return {
     end
     local chains, inner, edges = around(softmaxes)
     local by_hand, by_hand_inner, by_hand_edges = around(exponentials, max_and_sum)
-    local count = chains:count() + by_hand:count()
+    -- One attention runs forward and backward; where only backward was recorded, that counts.
+    local backwards = around(softmaxes:minus(softmaxes:minus(back))):count()
+    local forwards = chains:count() - backwards + by_hand:count()
     inner, edges = inner:plus(by_hand_inner), edges:plus(by_hand_edges)
     if by_hand:count() > 0 and not single then
       -- Its backward has no exponential, but works on matrices of the same size and sums over rows.
@@ -221,7 +224,7 @@ return {
         edges = 2,
         with = { reductions:where { name = { "*sum*", "*Sum*" } } },
       }
-      count = count + backward:count()
+      backwards = backwards + backward:count()
       inner, edges = inner:plus(backward_inner), edges:plus(backward_edges)
     end
     local time = inner:own_ns()
@@ -298,7 +301,8 @@ return {
         subject = "attention",
         message = single and "single" or "chains",
         data = {
-          count = math.floor(count / steps + 0.5),
+          count = math.floor((forwards > 0 and forwards or backwards) / steps + 0.5),
+          passes = forwards > 0 and backwards > 0 and trace:words(passes) or "",
           all = (time + edges:own_ns()) / steps,
           time = time / steps,
           share = share,

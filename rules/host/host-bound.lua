@@ -109,7 +109,7 @@ return {
         go to another thread or process, or run ahead of time or less often.",
     },
     {
-      unless = { "planner", "read", "launches_too", "owner" },
+      unless = { "planner", "read", "launches_too", "owner", "cpu_operator" },
       "Move this work off the launching thread{.}: do {what} in another thread or process, ahead \z
         of time, less often, or on the GPU.",
     },

@@ -288,7 +288,7 @@ return {
           threshold = options.share,
         },
       },
-      owner = pauses,
+      owner = not waits and pauses or nil,
       evidence = pauses:evidence { most = 5 },
       seen = { once = at_most, os_calls = trace:available "os_calls" },
     }

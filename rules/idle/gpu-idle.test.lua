@@ -272,7 +272,7 @@ return {
     expect = {
       {
         severity = "error",
-        message = "The GPU is idle for 24.* ms of the recorded*that no range names.",
+        message = "The GPU is idle for 24.* ms of the window's 60.0 ms*that no range names.",
       },
     },
   },

@@ -54,6 +54,26 @@ local function unmarked(every, more)
   end
   return trace
 end
+-- The same without loss and update, waiting for another thread before it uploads: the loader, if it
+-- has that name.
+local function inference(thread)
+  local trace = unmarked(20000, {
+    os_calls = { { 1000, 15000, "sem_clockwait" }, { 900, 950, "poll", thread = thread } },
+  })
+  table.remove(trace.ops, 8) -- the loss
+  table.remove(trace.ops, 2) -- the update
+  return trace
+end
+-- A fetch that lasts until then, and the only step, launched after 5 ms.
+local function window(until_us)
+  return {
+    ranges = { { 100, until_us, loader } },
+    ops = {
+      { 5010, 5050, copy = "h2d", bytes = 65536, launched = { 5000, 5005 } },
+      { 5050, 20000, kernel = "nvjet_tst_gemm", launched = { 5010, 5015 } },
+    },
+  }
+end
 local main = "*because the launching thread itself loads*"
 
 return {
@@ -70,6 +90,16 @@ return {
         worth = { 0.58, 0.6 },
       },
     },
+  },
+  {
+    name = "counts the fetch before the first work, which is no start-up",
+    trace = window(5000),
+    expect = { { severity = "error", message = main, worth = { 0.24, 0.26 } } },
+  },
+  {
+    name = "but not one long before it",
+    trace = window(2000),
+    expect = "not checked",
   },
   {
     name = "fires next to a thread that launches something small now and then",
@@ -220,6 +250,18 @@ return {
     expect = {
       { severity = "error", confidence = "medium", message = "*most likely loading*" },
     },
+  },
+  {
+    name = "infers it in inference where the loader has a thread",
+    trace = inference "pt_data_pin",
+    expect = {
+      { severity = "error", confidence = "medium", message = "*most likely loading*" },
+    },
+  },
+  {
+    name = "and not where the thread may serve requests",
+    trace = inference "requests",
+    expect = "clean",
   },
   {
     name = "does not where the pause may be a garbage collection",

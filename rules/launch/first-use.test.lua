@@ -64,6 +64,26 @@ return {
   },
 
   {
+    name = "counts compiling before a kernel's first run, where no step shows what recurs",
+    trace = {
+      ops = {
+        { 0, 4000, kernel = "a" },
+        { 10000, 11000, kernel = "b", launched = { 9980, 9985 } },
+        { 13000, 14000, kernel = "c", launched = { 12980, 12985 } },
+      },
+      calls = { { 4000, 9950, "nvrtcCompileProgram" }, { 11000, 12950, "cuModuleLoadData" } },
+    },
+    expect = {
+      {
+        severity = "warning",
+        title = "The GPU waits while code is compiled for its first use",
+        message = "The GPU is idle for 7.9* ms of the window's 14.0 ms (5* %) while the host \z
+          compiles and loads code: 1 time that code is compiled, 1 call that loads a module, the \z
+          longest 5.95 ms at nvrtcCompileProgram.",
+      },
+    },
+  },
+  {
     name = "is silent about a kernel that was launched before",
     trace = launches("usual", 2000),
     expect = "clean",

@@ -152,8 +152,8 @@ return {
       when = "uploads",
       unless = { "planner", "owner" },
       pytorch = "Upload without waiting{.}: `.to(device)` and `.copy_()` of pageable memory wait \z
-        for all work before them. Pin the tensor (`pin_memory()`) and say `non_blocking=True`, \z
-        or create it on the GPU (`device=`).",
+        for all work before them. Pin the tensor (`pin_memory()`) and say `non_blocking=True`, or \z
+        create it on the GPU (`device=`).",
       jax = "Upload before the loop{.}: `jax.device_put` what does not change once, and the rest \z
         a step ahead.",
       cupy = "Upload without waiting{.}: `array.set(pinned, stream=stream)` from \z

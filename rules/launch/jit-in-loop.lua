@@ -18,6 +18,8 @@ return {
       for {idle:lost} of {each_step} ({share:fraction}).",
     later = "Code is loaded or compiled not only as the program starts (mostly `{call}`): \z
       meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
+    anew = "Code is loaded or compiled once for a kernel that had run before (mostly `{call}`): \z
+      meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
     again = "Code is loaded or compiled in {some} of {all} {units} (mostly `{call}`): meanwhile \z
       the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
     once = "Code is loaded or compiled in one of {all} {units} (mostly `{call}`): the GPU is idle \z
@@ -26,6 +28,7 @@ return {
   headlines = {
     start = "Code is compiled as the program starts",
     later = "Code is loaded or compiled not only as the program starts",
+    anew = "Code is loaded or compiled once for a kernel that had run before",
     again = "Code is loaded or compiled in {some} of {all} {units}",
     once = "Code is loaded or compiled in one of {all} {units}",
   },
@@ -35,8 +38,9 @@ return {
       step only, it is a note. Host work that ends with loading a module also counts: it made \z
       that code. So does host work between the first and the last of these calls in a step, in \z
       pauses of more than a millisecond that are twice as long as any in steps without such \z
-      calls: warm steps show what a step needs without them. Without steps, what may be the \z
-      program's start or end is a note.",
+      calls: warm steps show what a step needs without them. Without steps, only what comes \z
+      before a kernel that had run before counts: a note if it comes once, or if it may be the \z
+      program's start or end.",
     why = "Kernels are loaded on first use, and compiled when a new shape comes: each time the \z
       host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends \z
       after the first steps.",
@@ -81,14 +85,14 @@ return {
       jax = 'Keep shapes and static arguments fixed{.}: `jax.config.update("jax_log_compiles", \z
         True)` names what is compiled again. Pad to a few lengths, and jit once, outside of the \z
         loop.',
-      cupy = "Create kernels once, before the loop{.}: RawKernel, `ElementwiseKernel` and fuse, \z
-        and call each with every type before the loop.",
-      numba = "Compile before the loop{.}: call each kernel once with the types that occur, or \z
-        give it a signature; `cache=True` keeps it.",
-      julia = "Compile before the loop{.}: call each kernel once with the types that occur \z
-        (`CUDA.@device_code_warntype` shows unstable ones).",
-      cuda = "Create plans, handles and modules once, before the loop{.}: cuFFT, cuBLAS, \z
-        cuSOLVER, nvrtc, `cuModuleLoad`. Keep them, and launch every kernel once before the loop.",
+      cupy = "Create kernels once{.}: RawKernel, `ElementwiseKernel` and fuse, and call each with \z
+        every type before the work begins.",
+      numba = "Compile each kernel once{.}: call it with the types that occur before the work \z
+        begins, or give it a signature; `cache=True` keeps it.",
+      julia = "Compile each kernel once{.}: call it with the types that occur before the work \z
+        begins (`CUDA.@device_code_warntype` shows unstable ones).",
+      cuda = "Create plans, handles and modules once{.}: cuFFT, cuBLAS, cuSOLVER, nvrtc, \z
+        `cuModuleLoad`. Keep them, and launch every kernel once before the work begins.",
     },
     {
       unless = "graphs",
@@ -130,6 +134,16 @@ return {
       -- reported by first-use
       if some <= 1 and waits:where { cause = "compilation" }:count() == 0 then return {} end
     end
+    -- Without steps, only what had run before and is made again recurs; first-use has the rest.
+    if not found then
+      local first
+      first, some = require "first_runs"(trace, waits)
+      waits = waits:minus(first)
+      calls = calls:minus(calls:minus(waits))
+      idle = waits:union_ns()
+      share = idle / total
+      if calls:count() == 0 or share < options.share then return {} end
+    end
     local start = not found and waits:at_start_or_end()
     -- reported by first-use
     if start and waits:where { cause = "compilation" }:count() == 0 then return {} end
@@ -139,7 +153,10 @@ return {
     return {
       {
         subject = "code",
-        message = start and "start" or not found and "later" or some > 1 and "again" or "once",
+        message = start and "start"
+          or not found and (some > 1 and "later" or "anew")
+          or some > 1 and "again"
+          or "once",
         data = {
           call = call,
           some = some,
@@ -164,7 +181,7 @@ return {
               finished code takes is unknown"
           or nil,
         about = true,
-        at_most = (start or found and some <= 1) and "note" or nil,
+        at_most = (start or some <= 1) and "note" or nil,
         metrics = {
           {
             name = "idle while compiling",

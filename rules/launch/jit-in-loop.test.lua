@@ -48,6 +48,20 @@ local function ranks(number) -- that all load as above
   return trace
 end
 
+-- Two kernels and, late, two that are compiled before they run.
+local function late(third, fourth, copies)
+  return {
+    ops = {
+      { 0, 4000, kernel = "a" },
+      { 4000, 8000, kernel = "b" },
+      { 10000, 11000, kernel = third, launched = { 9980, 9985 } },
+      { 13000, 14000, kernel = fourth, launched = { 12980, 12985 } },
+      table.unpack(copies or {}),
+    },
+    calls = { { 8000, 9950, "nvrtcCompileProgram" }, { 11000, 12950, "nvrtcCompileProgram" } },
+  }
+end
+
 return {
   {
     name = "counts steps, not those of each rank",
@@ -167,16 +181,29 @@ return {
   },
   {
     name = "fires without steps on what comes late only",
-    trace = {
-      ops = {
-        { 0, 4000, kernel = "a" },
-        { 4000, 8000, kernel = "b" },
-        { 10000, 11000, kernel = "c", launched = { 9980, 9985 } },
-        { 13000, 14000, kernel = "d", launched = { 12980, 12985 } },
-      },
-      calls = { { 8000, 9950, "nvrtcCompileProgram" }, { 11000, 12950, "nvrtcCompileProgram" } },
-    },
+    trace = late("a", "b"),
     expect = { { severity = "error", message = "*not only as the program starts*" } },
+  },
+  {
+    name = "leaves what is compiled for a kernel's first run to first-use, however late",
+    trace = late("c", "d"),
+    expect = "clean",
+  },
+  {
+    name = "only notes what comes once, for a kernel that had run before",
+    trace = late("c", "a"),
+    expect = {
+      { severity = "note", message = "*once for a kernel that had run before*1.95 ms of*" },
+    },
+  },
+  {
+    name = "leaves what is compiled before a copy that comes before the first run",
+    trace = late(
+      "c",
+      "d",
+      { { 9960, 9980, copy = "h2d", bytes = 4, launched = { 9950, 9955 } } }
+    ),
+    expect = "clean",
   },
 
   {

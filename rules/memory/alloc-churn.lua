@@ -43,7 +43,7 @@ return {
       has finished. Meanwhile the GPU is idle for {idle:lost} of {each_step} ({share:fraction}).",
   },
   headlines = {
-    churn = "The loop makes {allocations} and {frees} {a_step}",
+    churn = "{whose} makes {allocations} and {frees} {a_step}",
     trims = "The memory pool gives its memory back at each synchronization",
   },
   doc = {
@@ -80,14 +80,14 @@ return {
         each tensor (`torch.cuda.memory.CUDAPluggableAllocator`).",
       cupy = "Take managed memory from a pool{.}: \z
         `cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc)`.",
-      cuda = "Allocate managed memory once, before the loop{.}: or take it from a pool (RMM \z
+      cuda = "Allocate managed memory once and keep it{.}: or take it from a pool (RMM \z
         `pool_memory_resource` over `managed_memory_resource`).",
     },
     {
       when = "pinned",
       pytorch = "Pin host buffers once, outside the loop{.}: `tensor.pin_memory()` in the loop \z
         calls `cudaHostAlloc` each time; `DataLoader(pin_memory=True)` keeps a cache.",
-      cuda = "Pin host buffers once, before the loop{.}: then reuse them.",
+      cuda = "Pin host buffers once and keep them{.}: then reuse them.",
     },
     {
       when = "grows",
@@ -120,14 +120,14 @@ return {
         Donate buffers (`donate_argnums`) that are not used again.",
       cupy = "Keep CuPy's memory pool{.}: no `set_allocator(None)` and no `free_all_blocks()` in \z
         the loop. Write into existing arrays (`out=`).",
-      numba = "Allocate arrays once, before the loop{.}: `cuda.device_array`, and pass those to \z
+      numba = "Allocate arrays once and keep them{.}: `cuda.device_array`, and pass those to \z
         the kernels. A host array that is passed is allocated and copied at each call.",
       rapids = "Take memory from a pool{.}: `rmm.reinitialize(pool_allocator=True)`.",
-      julia = "Allocate arrays once, before the loop{.}: and write into them (A .= ...). \z
+      julia = "Allocate arrays once and keep them{.}: and write into them (A .= ...). \z
         `CUDA.unsafe_free!` frees early.",
       directives = "Keep data on the device{.}: in a data region around the loop (OpenACC: data \z
         create; OpenMP: target data `map(alloc:)`), instead of one for each kernel.",
-      cuda = "Allocate once, before the loop{.}: or use `cudaMallocAsync` and `cudaFreeAsync` \z
+      cuda = "Allocate once and keep the memory{.}: or use `cudaMallocAsync` and `cudaFreeAsync` \z
         with `cudaMemPoolAttrReleaseThreshold`. Keep libraries' handles, plans and workspaces as \z
         well.",
     },
@@ -233,6 +233,7 @@ return {
         subject = managed and "managed allocations" or "allocations",
         message = trimming > 0 and "trims" or "churn",
         data = {
+          whose = trace:fact "steps.found" == 1 and "The loop" or "The program",
           allocations = often(allocations, "allocation"),
           frees = often(frees, "free"),
           where = #devices < trace:fact "device.count"

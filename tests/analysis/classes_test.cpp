@@ -478,4 +478,7 @@ TEST_CASE("classes: results of CUDA calls have names, and some are answers rathe
   CHECK(classes.is_expected("cudaGetLastError", 700));
   CHECK_FALSE(classes.is_expected("cudaLaunchKernel", 600));
   CHECK_FALSE(classes.is_expected("cudaMalloc", 2));
+  CHECK(classes.is_expected("cuCtxSynchronize", 201, true));
+  CHECK_FALSE(classes.is_expected("cuCtxSynchronize", 201));
+  CHECK_FALSE(classes.is_expected("cudaDeviceSynchronize", 700, true));
 }

@@ -178,7 +178,7 @@ TEST_CASE("lost work: if no step is whole, nothing is clean, and the reason is s
     CHECK(answers.clean.empty());
     const Said* said = capture_finding(answers);
     REQUIRE(said);
-    CHECK(said->title == "The profiler lost kernels all through the recording");
+    CHECK(said->title == "The profiler lost kernels in what is judged");
     for (const Estimated& f : answers.findings) CHECK(f.subject != "reading");
   }
 }
@@ -202,6 +202,24 @@ TEST_CASE("lost work: what rightly has no kernel is not lost") {
   // A copy of no bytes: no call of that function has its copy.
   CHECK(lost_of("calls = { { 100, 105, 'cudaMemcpy' } }") == 0);
   CHECK(lost_of("calls = { { 100, 105, 'cudaGraphLaunch' } }") == 0);
+}
+
+TEST_CASE("lost work: where nothing arrived from the GPU, all of it was lost") {
+  const Trace t = trace_from_text(
+      "return { calls = { { 10, 15, 'cudaLaunchKernel' }, { 20, 25, 'cudaLaunchKernel' } } }");
+  CHECK(t.lost.described == "2 of 2 launches have no kernel");
+}
+
+TEST_CASE("lost work: a window says all of what begins after the losses") {
+  const auto at_first = [](int, int launch) { return launch < 5; };
+  const auto later = [](int, int launch) { return launch == 10 || launch == 11; };
+  const auto whole = [](bool (*is_lost)(int, int)) {
+    const Analysis a = analysed(Recording{.steps = 1, .marked = false, .is_lost = is_lost}.trace());
+    CHECK(!a.has_steps());
+    return a.devices.front().whole;
+  };
+  CHECK(whole(at_first));
+  CHECK(!whole(later));
 }
 
 TEST_CASE("lost work: a graph that is traced as a whole is its launch's work") {

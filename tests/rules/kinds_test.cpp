@@ -2,10 +2,14 @@
 // did not record it, no training if nothing is trained.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "advise.hpp"
 #include "base/patterns.hpp"
 #include "read/kineto/schema.hpp"
 #include "read/nsys/schema.hpp"
@@ -239,7 +243,87 @@ void each_rule(Take take) {
   }
 }
 
+// Names of what a thread cannot hand over: PyTorch's operators, passes of a model, an optimizer's
+// update, calls of CUDA and of the operating system.
+const std::regex not_to_be_moved(
+    "^(aten|prims|c10d|torch|autograd)::|Backward\\d+$|^\\W*(forward|backward|optimizer)\\W*$|"
+    "\\.(forward|backward)$|^Optimizer\\.step#|^ProfilerStep|^cu(da)?[A-Z]|^(cublas|cudnn|nccl)|"
+    "^(munmap|mmap|p?poll|select|futex|epoll_wait|pthread_|sem_)");
+const std::regex moves(
+    "'([^']+)' (?:does in addition to launching )?"
+    "(?:can go to|in) another (?:thread|process)");
+
+// What advice may take away only where such a call was recorded.
+struct OfCalls {
+  std::regex named;
+  const char* call;
+};
+const OfCalls of_calls[] = {
+    {std::regex("(Remove|Take|without) torch\\.cuda\\.synchronize"), "cuda"},
+    {std::regex("(Remove|Take|without) torch\\.cuda\\.empty_cache"), "cudaFree"},
+    {std::regex("Instantiate each graph once"), "cudaGraphInstantiate"},
+    {std::regex("Let the memory pool keep"), "cudaMallocAsync"},
+};
+
+bool has_call(const Trace& t, const char* beginning) {
+  return std::any_of(t.calls.name.begin(), t.calls.name.end(),
+                     [&](NameId name) { return t.names[name].starts_with(beginning); });
+}
+
+// What is absurd about this piece of advice on the program; "" if nothing is.
+std::string absurd(const std::string& advice, const Analysis& a) {
+  std::smatch match;
+  if (std::regex_search(advice, match, moves) && std::regex_search(match[1].str(), not_to_be_moved))
+    return fmt::format("'{}' cannot go to another thread", match[1].str());
+  for (const auto& [named, call] : of_calls)
+    if (std::regex_search(advice, named) && !has_call(a.trace, call))
+      return fmt::format("{} was never called", call);
+  if (!a.has_steps() && contains(advice, "before the loop"))
+    return "no loop was found that anything could be before";
+  return "";
+}
+
+Advice advice_of(const std::filesystem::path& path) {
+  Request request;
+  request.files = {path.string()};
+  request.rules = own_rules();
+  return advise(request);
+}
+
 }  // namespace
+
+TEST_CASE("kinds: advice that cannot be followed is noticed") {
+  const Advice cuda = advice_of(fixture("cu-low-sm-fill"));
+  const auto says = [&](const std::string& text) { return absurd(text, *cuda.analysis); };
+  for (const char* name : {"aten::argmax", "forward", "## backward ##", "cudaStreamCreateWithFlags",
+                           "DistributedDataParallel.forward", "munmap"}) {
+    CAPTURE(name);
+    CHECK(says(fmt::format("Move it: '{}' can go to another thread or process.", name)) != "");
+    CHECK(says(fmt::format("Move it: do '{}' in another thread or process.", name)) != "");
+  }
+  CHECK(says("Move it: 'log_metrics' can go to another thread or process.") == "");
+  CHECK(says("Let the memory pool keep its memory.") == "cudaMallocAsync was never called");
+}
+
+TEST_CASE("kinds: what is advised on each report can be done, and fits the program" *
+          slow_with_sanitizers) {
+  std::vector<std::filesystem::path> all = recordings();
+  for (const auto& more : {unmarked_recordings(), torch_traces()})
+    all.insert(all.end(), more.begin(), more.end());
+  for (const std::filesystem::path& path : few_with_sanitizers(all)) {
+    const Advice advice = advice_of(path);
+    for (const Finding& f : advice.report.findings) {
+      INFO(path.filename().string(), ", ", f.rule);
+      ProgramKind program = advice.analysis->program;
+      if (is_about_training(f.rule)) program.kinds.emplace_back("training");
+      for (const std::string& piece : f.advice) {
+        CAPTURE(piece);
+        CHECK(absurd(piece, *advice.analysis) == "");
+        CHECK(misfit(piece, program) == "");
+      }
+    }
+  }
+}
 
 TEST_CASE("kinds: every text of a rule is under the kinds whose terms it uses") {
   std::size_t texts = 0;

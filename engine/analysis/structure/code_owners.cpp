@@ -52,6 +52,7 @@ CodeOwners::CodeOwners(const Analysis& analysis) : analysis_(analysis) {
     known.of = time_of(entry["of"].value_or(""));
     known.asks_within = !strings(entry["within"]).empty();
     known.asks_after = !strings(entry["after"]).empty();
+    known.takes_most = entry["most"].value_or(false);
     if (const toml::table* fixes = entry["fix"].as_table())
       for (const auto& [kind, fix] : *fixes)
         if (const toml::table* more = fix.as_table())
@@ -75,6 +76,12 @@ CodeOwners::Fits CodeOwners::fits(NameId name) const {
   return fits;
 }
 
+// What takes most of the stretch in which a thread works.
+HostWork::Doing doing_in(const Analysis& a, const HostMoment& m) {
+  if (m.call != no_row) return {};
+  return a.structure().host_work().during(m.thread, a.trace.threads[m.thread].process, m.works);
+}
+
 // What the thread is in, the innermost first. What lasts for half a step or longer holds
 // everything that is done in it and says nothing.
 std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
@@ -86,9 +93,8 @@ std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
   if (m.call != no_row) {
     at = t.calls.start[m.call];
   } else {
-    const HostWork& work = structure.host_work();
-    const HostWork::Doing doing = work.during(m.thread, t.threads[m.thread].process, m.works);
-    const HostWork::Seen seen = work.seen({{m.thread, m.works}});
+    const HostWork::Doing doing = doing_in(analysis_, m);
+    const HostWork::Seen seen = structure.host_work().seen({{m.thread, m.works}});
     const bool in_call = analysis_.names.call[doing.name] != CallClass::other;
     if (in_call) call = doing.name;
     for (const NameId name :
@@ -157,12 +163,15 @@ CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const 
   const bool in_operator =
       std::any_of(around.begin(), around.end(), [&](NameId name) { return operators[name] != 0; });
   Fits fit;
+  const HostWork::Doing doing = doing_in(analysis_, m);
+  const std::uint64_t most = fits_of(doing.name).within | fits_of(doing.within).within;
   for (const NameId name : around) fit.within |= fits_of(name).within;
   for (const NameId name : names_before(m)) fit.after |= fits_of(name).after;
   for (std::size_t row = 0; row < known_.size(); ++row) {
     const std::uint64_t bit = std::uint64_t{1} << row;
     const KnownOwner& known = known_[row];
-    const bool is_within = !known.asks_within || (fit.within & bit) != 0,
+    const std::uint64_t within = known.takes_most ? most : fit.within;
+    const bool is_within = !known.asks_within || (within & bit) != 0,
                is_after = !known.asks_after || (fit.after & bit) != 0;
     // Where the recording has no operators, what the thread has left decides.
     if (known.of != m.of || !is_after || !(is_within || (known.asks_after && !in_operator)))

@@ -29,6 +29,7 @@ struct KnownOwner {
   const std::string* fix_for(const ProgramKind& program) const;
 
   bool asks_within = false, asks_after = false;
+  bool takes_most = false;  ///< only what takes most of a stretch owns it
 };
 
 struct HostMoment {

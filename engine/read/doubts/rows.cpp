@@ -154,7 +154,9 @@ void check_alone(Checks& checks) {
 // Of two rows that are alike in time, thread and name: whether they are one that appears twice.
 // Those without correlations that take no time are several that a clock of microseconds puts on the
 // same one.
-bool are_one(const Calls& c, Row a, Row b) { return c.correlation[a] == c.correlation[b]; }
+bool are_one(const Calls& c, Row a, Row b) {
+  return c.correlation[a] == c.correlation[b] && (c.correlation[a] != 0 || c.start[a] < c.end[a]);
+}
 template <class Stretches>
 bool are_one(const Stretches& s, Row a, Row) {
   return s.start[a] < s.end[a];
@@ -182,7 +184,7 @@ void check_twice(Checks& checks) {
   const Ops& o = t.ops;
   checks.add_by_kind(most_twice, "appear twice", Checks::Unknown::operations, [&](Row b) {
     const Row a = b - 1;
-    return b > 0 && o.start[a] == o.start[b] && o.end[a] == o.end[b] &&
+    return b > 0 && o.start[a] == o.start[b] && o.end[a] == o.end[b] && o.start[a] < o.end[a] &&
            o.stream[a] == o.stream[b] && o.name[a] == o.name[b] &&
            o.correlation[a] == o.correlation[b] && o.kind[a] == o.kind[b];
   });

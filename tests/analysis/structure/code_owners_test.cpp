@@ -98,6 +98,11 @@ TEST_CASE("code owners: each row of the table is found by what the host is in or
   works("metrics", "compute_metrics");
   works("numpy", "numpy.linalg.solve");
   works("cpu_operator", "aten::topk");
+  works("created", "cudaStreamCreateWithFlags");
+  works("system_memory", "munmap");
+  for (const char* pass : {"forward", "## backward ##", "DistributedDataParallel.forward",
+                           "optimizer", "aten::narrow"})
+    works("framework", pass);
 
   std::set<std::string> listed;
   each_entry(schema_table("schemas/owners.toml"), "owner", [&](const toml::table& entry) {
@@ -130,7 +135,14 @@ TEST_CASE("code owners: what looks like one of them is not") {
   CHECK(analysed_owner(wait_in("aten::item", "aten::mm"), TimeOf::wait) == "-: aten::item");
   // A wait in a tokenizer's range is no work of the tokenizer, and work in item no wait.
   CHECK(analysed_owner(wait_in("tokenize", ""), TimeOf::wait) == "-: tokenize");
-  CHECK(analysed_owner(work_in("aten::item"), TimeOf::work) == "-: aten::item");
+  CHECK(analysed_owner(work_in("aten::item"), TimeOf::work) == "framework: aten::item");
+  // What the program does within a pass is its own.
+  CHECK(analysed_owner(R"(return {
+    ranges = { { 940, 9020, "forward" }, { 950, 9010, "simulate" } },
+    ops = { { 100, 900, kernel = "k", launched = { 50, 55 } },
+            { 9100, 9200, kernel = "k", launched = { 9050, 9055 } },
+            { 40000, 40100, kernel = "k", launched = { 39980, 39985 } } } })",
+                       TimeOf::work) == "-: simulate");
   CHECK(analysed_owner(work_in("untokenized_images"), TimeOf::work) == "-: untokenized_images");
   CHECK(analysed_owner(work_in("randomize"), TimeOf::work) == "-: randomize");
   CHECK(analysed_owner(work_in("catalog_blog_metrics_x"), TimeOf::work) ==
