@@ -382,6 +382,11 @@ function selection:group(field, most) end
 ---@return any
 function selection:thread_work() end
 
+--- Whose time these calls, idle time or operations are, the owner of most first: the row of schemas/owners.toml that fits what the host was in or had just left (`key`, nil if none fits), and the `name` of that operator, function, range or library, "" if nothing shows it. Of more than 2000 rows, evenly spread ones are asked.
+--- () -> list of { key, name, sum_ns, rows }
+---@return table
+function selection:owners() end
+
 --- The matrix products that these operations compute, if the range or operator that launched them has shapes (PyTorch's record_shapes), the longest first. aligned: whether rows of operands and result begin at multiples of 16 bytes; nil if the shapes do not show it. odd: the extent in elements that is to blame.
 --- () -> list of { m, n, k, element_bytes, aligned, odd, count, sum_ns, rows }
 ---@return table
@@ -392,6 +397,11 @@ function selection:products() end
 ---@param most? any
 ---@return table
 function selection:launch_shapes(most) end
+
+--- The operations without each kernel that takes longer than all kernels of its name and launch shape, three or more, would take at their median. That is its first run, or what disturbed it, and no change to the kernel makes it shorter.
+--- () -> selection
+---@return gh.Selection
+function selection:usual() end
 
 --- The time of these kernels, weighted at each moment by the share of the SMs that all running kernels together leave empty: by blocks, and by threads if a block has too few for the four schedulers of an SM. Kernels of `full` and whole graphs fill the GPU whatever their grid. Time in which the device waits for pages of unified memory does not count.
 --- (full) -> ns

@@ -352,6 +352,8 @@ return {
           ) or "",
         },
         recoverable_ns = #faults > 0 and math.max(time * part * (1 - left), grid_ns) or 0,
+        -- Where other work hides the kernel today, it matters after that. A poor kernel may have
+        -- reasons that do not show: least is nothing.
         change = #faults > 0
             and { { scale = shape.rows, by = math.min(left, 1 - grid_ns / time), most = 1 } }
           or nil,

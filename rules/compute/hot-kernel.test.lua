@@ -286,7 +286,7 @@ return {
     fixture = "cu-own-product",
     expect = {
       {
-        severity = "error",
+        severity = "warning",
         subject = "matmul",
         message = "*without shared memory*",
         worth = { 0.68, 0.74 },

@@ -120,8 +120,8 @@ return {
         Donate buffers (`donate_argnums`) that are not used again.",
       cupy = "Keep CuPy's memory pool{.}: no `set_allocator(None)` and no `free_all_blocks()` in \z
         the loop. Write into existing arrays (`out=`).",
-      numba = "Allocate arrays once and keep them{.}: `cuda.device_array`, and pass those to \z
-        the kernels. A host array that is passed is allocated and copied at each call.",
+      numba = "Allocate arrays once and keep them{.}: `cuda.device_array`, and pass those to the \z
+        kernels. A host array that is passed is allocated and copied at each call.",
       rapids = "Take memory from a pool{.}: `rmm.reinitialize(pool_allocator=True)`.",
       julia = "Allocate arrays once and keep them{.}: and write into them (A .= ...). \z
         `CUDA.unsafe_free!` frees early.",
