@@ -199,7 +199,7 @@ return {
       tokens, `drop_last=True`, the same number of loader workers and cores (bind processes to \z
       the GPU's NUMA node). Keep rank 0 from logging, validating and saving alone. If the same \z
       kernels take longer, check clocks, temperature and other processes on that GPU.",
-    wrong = "Ranks outside the report are not seen; that they come late is told by sizes only. \z
+    wrong = "Ranks outside the report are not seen: only message sizes show that they come late. \z
       Groups of ranks that communicate among themselves (tensor, pipeline parallelism) are \z
       matched by order, where their collectives overlap in time.",
   },
