@@ -382,7 +382,7 @@ function selection:group(field, most) end
 ---@return any
 function selection:thread_work() end
 
---- Whose time these calls, idle time or operations are, the owner of most first: the row of schemas/owners.toml that fits what the host was in or had just left (`key`, nil if none fits), and the `name` of that operator, function, range or library, "" if nothing shows it. Of more than 2000 rows, evenly spread ones are asked.
+--- Whose time these calls, idle time or operations are, the owner of most first: the row of schemas/owners.toml that fits what the host was in or had just left (`key`, nil if none fits), and the `name` of that operator, function, range or library, "" if nothing shows it. Of more than 2000 rows about as many are asked, and `rows` are of those.
 --- () -> list of { key, name, sum_ns, rows }
 ---@return table
 function selection:owners() end

@@ -67,10 +67,6 @@ class RangeFlops {
   std::unordered_map<NameId, std::optional<double>> known_;
 };
 
-/// Model FLOPs utilization relative to the GPUs' FP16 and BF16 peak; nothing where peaks, or
-/// the operations of most products' time, are unknown.
-std::optional<double> mfu_of(const Analysis& analysis);
-
 /// An upper bound of the model FLOPs utilization: time in products and fused attention, each at the
 /// peak of its tier, over all step time, relative to the FP16 and BF16 peak. Graphs traced as a
 /// whole count as if they contained nothing else. Nothing where the GPU's peaks are unknown.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/spans.hpp"
+#include "trace/sort_rows.hpp"
 #include "trace/trace.hpp"
 
 namespace gh {
@@ -44,6 +45,8 @@ void add_waits_for_first_pages(Trace& trace) {
       faults.device.push_back(number);
     }
   }
+  // They came in the order of their pages, of all devices.
+  sort_rows(faults, [&](Row a, Row b) { return faults.start[a] < faults.start[b]; });
 }
 
 }  // namespace gh

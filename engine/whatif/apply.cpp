@@ -227,6 +227,7 @@ class Application {
   bool comes_first(Row call) const {
     const Trace& t = g_.analysis.trace;
     return g_.steps.whole && g_.steps.ops.count > 0 &&
+           g_.steps.window.start <= g_.analysis.analysed_window().start &&
            t.calls.start[call] <= t.ops.start[g_.steps.ops.first];
   }
 

@@ -32,6 +32,14 @@ return {
     expect = "clean",
   },
   {
+    name = "work that never ran has failed, also to the end",
+    trace = calls {
+      { 300, 310, "cudaLaunchKernel", result = 709 },
+      { 310, 320, "cudaMalloc", result = 4 },
+    },
+    expect = { { subject = "cudaLaunchKernel*" }, { subject = "cudaMalloc*" } },
+  },
+  {
     name = "but it has while the process still works",
     trace = calls { { 10, 20, "cuCtxSynchronize", result = 201 } },
     expect = { { severity = "note", message = "cuCtxSynchronize returned error 201, once*" } },

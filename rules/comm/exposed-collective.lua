@@ -48,8 +48,12 @@ local function gather_rate(rows)
   rows
     :where({ collective = "all-gather" })
     :keep({ "message_bytes", "duration_ns", "ranks" }, function(c)
-      if c.message_bytes >= constants.large_bytes then
-        local sent = c.message_bytes * math.max(1, (c.ranks or 0) - 1)
+      if
+        c.message_bytes >= constants.large_bytes
+        and (c.ranks or 0) > 1
+        and c.duration_ns > 0
+      then
+        local sent = c.message_bytes * (c.ranks - 1)
         most = math.max(most or 0, sent / c.duration_ns * 1e9)
       end
       return false
@@ -63,7 +67,7 @@ return {
   title = "Communication between GPUs is not hidden behind compute",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
-  warning_at = 0.04, -- what overlap wins of the least share
+  warning_at = 0.04, -- whoever exposes the least share: of that, overlap wins won.by
   options = {
     share = {
       default = 0.10,

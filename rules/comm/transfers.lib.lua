@@ -1,15 +1,20 @@
 -- How long collectives keep the GPUs from computing because other ranks come later, as sizes show.
 -- Of the calls of one operator in one group with as many bytes, the shortest waited for nobody, or
--- not for long. Others that take more than twice as long have waited for the rest; up to that, the
--- transfer may have shared the link. This is the least: where the report does not give the bytes,
--- or
--- all calls waited, it is less or nothing.
+-- not for long. Others that take more than twice as long have waited for the rest. Chosen: up to
+-- that, the transfer may have shared the link. Where the report does not give the bytes, or all
+-- calls waited, waiting is not found. A group that is not recorded goes by its stream, of which
+-- every communicator has its own.
 --
 -- Returns that time in ns, summed over devices; these calls; and the median of their shortest ones.
-local columns = { "group", "collective", "message_bytes", "duration_ns" }
+local columns = { "group", "stream", "collective", "message_bytes", "duration_ns" }
 
 local function kind_of(call)
-  return string.format("%s %s %.0f", call.group or "", call.collective, call.message_bytes)
+  return string.format(
+    "%s %s %.0f",
+    call.group or call.stream,
+    call.collective,
+    call.message_bytes
+  )
 end
 
 return function(_, collectives, compute)

@@ -76,14 +76,14 @@ return {
         another process, or run less often.",
     },
     {
-      when = "cpu_operator",
-      unless = { "planner", "launches_too" },
-      "Run `{doing}` on the GPU{.}: its tensors are on the CPU. Create them on the GPU, or move \z
+      when = "on_cpu",
+      unless = "planner",
+      "Run `{on_cpu}` on the GPU{.}: its tensors are on the CPU. Create them on the GPU, or move \z
         them there once.",
     },
     {
       when = "read",
-      unless = { "planner", "cpu_operator" },
+      unless = { "planner", "on_cpu" },
       pytorch = {
         training = "Keep the work in between on the GPU{.}: an environment, a reward or a sampler \z
           written in torch, or vectorized for the GPU. Then nothing has to be read back.",
@@ -109,7 +109,7 @@ return {
         go to another thread or process, or run ahead of time or less often.",
     },
     {
-      unless = { "planner", "read", "launches_too", "owner", "cpu_operator" },
+      unless = { "planner", "read", "launches_too", "owner", "on_cpu" },
       "Move this work off the launching thread{.}: do {what} in another thread or process, ahead \z
         of time, less often, or on the GPU.",
     },
@@ -156,6 +156,13 @@ return {
           :ops { launched_in = trace:ranges { name = within ~= "" and within or doing } }
           :count()
         > 0
+    -- An operator that computes for long and launches nothing has its tensors on the CPU.
+    local owner = pauses:owners()[1]
+    local on_cpu = owner
+      and owner.key == "cpu_operator"
+      and 2 * owner.sum_ns >= pauses:sum "duration_ns"
+      and trace:ops({ launched_in = trace:ranges { name = owner.name .. "*" } }):count() == 0
+      and owner.name
     local eager = trace:fact "steps.found" == 1
       and trace:ops { kind = "kernel", in_graph = false }:count() > 0
     return {
@@ -171,6 +178,7 @@ return {
           within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
             or "",
           what = what or "it",
+          on_cpu = on_cpu,
           name = what and ", most of it in " .. what or "",
           times = math.max(1, math.floor(times + 0.5)),
           host = require "host"(trace, pauses),
@@ -199,6 +207,7 @@ return {
         seen = {
           planner = planner,
           named_work = what,
+          on_cpu = on_cpu,
           launches_too = launches_too,
           eager = eager,
           doing = doing,

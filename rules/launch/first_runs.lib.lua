@@ -1,35 +1,38 @@
--- Of this idle time, what comes before the first run of a kernel: what the host loads or compiles
--- there is used for the first time, wherever in the recording that is. And how many runs of kernels
--- the rest comes before.
-local function first_from(kernels, at)
-  local low, high = 1, #kernels + 1
+-- Of this idle time, what comes before the first run of a kernel on its device: what the host loads
+-- or compiles there is used for the first time, wherever in the recording that is. And how many
+-- runs of kernels the rest comes before.
+local function first_from(starts, at)
+  local low, high = 1, #starts + 1
   while low < high do
     local middle = (low + high) // 2
-    if kernels[middle].start_ns < at then
+    if math.abs(starts[middle]) < at then
       low = middle + 1
     else
       high = middle
     end
   end
-  return kernels[low]
+  return low
 end
 
 return function(trace, idle)
+  -- By device: when its kernels begin, negative where one ran before. Numbers alone, since there
+  -- are millions.
   local met, of_device = {}, {}
   trace:ops({ kind = "kernel" }):keep({ "name", "start_ns", "device" }, function(kernel)
-    local kernels = of_device[kernel.device] or {}
-    of_device[kernel.device] = kernels
-    kernels[#kernels + 1] = { start_ns = kernel.start_ns, is_first = not met[kernel.name] }
-    met[kernel.name] = true
+    local starts, names = of_device[kernel.device] or {}, met[kernel.device] or {}
+    of_device[kernel.device], met[kernel.device] = starts, names
+    starts[#starts + 1] = names[kernel.name] and -kernel.start_ns or kernel.start_ns
+    names[kernel.name] = true
     return false
   end)
   local again, others = {}, 0
   local first = idle:keep({ "end_ns", "device" }, function(piece)
-    local kernel = first_from(of_device[piece.device] or {}, piece.end_ns)
-    if kernel and not kernel.is_first and not again[kernel] then
-      again[kernel], others = true, others + 1
+    local starts = of_device[piece.device] or {}
+    local at = starts[first_from(starts, piece.end_ns)]
+    if at and at < 0 and not again[at] then
+      again[at], others = true, others + 1
     end
-    return kernel ~= nil and kernel.is_first
+    return at ~= nil and at >= 0
   end)
   return first, others
 end

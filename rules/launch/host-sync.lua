@@ -202,8 +202,13 @@ return {
     local calls, copies = trace:host_waits(purposes)
     -- What is measured once for each shape belongs to the start, unless a loop does it again.
     if trace:fact "steps.found" == 0 then
-      for _, owner in ipairs(calls:owners()) do
-        if owner.key == "autotuning" then calls = calls:minus(owner.rows) end
+      local owner = calls:owners()[1]
+      if
+        owner
+        and owner.key == "autotuning"
+        and 2 * owner.sum_ns >= calls:sum "duration_ns"
+      then
+        return {}
       end
     end
     if calls:count() == 0 then return {} end

@@ -77,7 +77,7 @@ local function finding(trace, options, factors, copies, prefetched, touched)
     },
     evidence = copies:evidence { most = 5 },
     seen = {
-      little_room = little_room,
+      little_room = less,
       in_series = less and in_series and engines ~= 1,
       coherent = trace:fact "device.coherent" == 1,
       [kinds[direction] or "migrates"] = true,

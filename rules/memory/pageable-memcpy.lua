@@ -256,8 +256,9 @@ return {
         evidence = copies:evidence { most = 5 },
         seen = {
           offloaded = follows,
-          uploads = not follows and up >= options.way * time,
-          downloads = not follows and time - up >= options.way * time,
+          -- What takes longer comes first.
+          uploads = not follows and up >= options.way * time and up,
+          downloads = not follows and time - up >= options.way * time and time - up,
           coherent = coherent,
         },
       },

@@ -32,7 +32,35 @@ local function trips(memory)
   }
 end
 
+-- Both ways, the download so many times as long as the upload.
+local function both_ways(times)
+  return steps(1000, 5 * MiB, {
+    ops = {
+      { 20, 1020, copy = "h2d", bytes = 5 * MiB, from = "pageable", launched = { 5, 10 } },
+      { 1030, 6000, kernel = "nvjet_tst_gemm", launched = { 12, 15 } },
+      {
+        6010,
+        6010 + 1000 * times,
+        copy = "d2h",
+        bytes = 5 * times * MiB,
+        to = "pageable",
+        launched = { 16, 20 },
+      },
+    },
+  })
+end
+
 return {
+  {
+    name = "begins with the direction that takes longer",
+    trace = both_ways(3),
+    expect = { { advice = "Copy back to a reused pinned buffer*" } },
+  },
+  {
+    name = "begins with uploads where those do",
+    trace = both_ways(0.5),
+    expect = { { advice = "Pin what is uploaded*" } },
+  },
   {
     name = "follows from resident-data where the data could stay on the device",
     trace = {

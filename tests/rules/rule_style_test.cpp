@@ -196,6 +196,20 @@ TEST_CASE("rule style: what advice asks for is a message, or is seen somewhere i
   std::set<std::string> owners{"owner"};
   each_entry(schema_table("schemas/owners.toml"), "owner", [&](const toml::table& entry) {
     owners.insert(entry["key"].value_or(std::string()));
+    // A misspelled kind of program would never get its fix.
+    const auto is_kind = [](std::string_view key) {
+      const std::vector<std::string>& kinds = program_kinds();
+      return std::find(kinds.begin(), kinds.end(), key) != kinds.end();
+    };
+    if (const toml::table* fixes = entry["fix"].as_table())
+      for (const auto& [kind, fix] : *fixes) {
+        CHECK_MESSAGE(is_kind(kind.str()), kind.str());
+        if (const toml::table* more = fix.as_table())
+          for (const auto& [beside, text] : *more) {
+            CHECK_MESSAGE(is_kind(beside.str()), beside.str());
+            CHECK(text.is_string());
+          }
+      }
   });
   each_source([&](const std::string& path, const std::string& source) {
     const std::vector<LuaToken> tokens = lua_tokens(source);

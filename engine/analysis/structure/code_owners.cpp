@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -77,14 +78,16 @@ CodeOwners::Fits CodeOwners::fits(NameId name) const {
 }
 
 // What takes most of the stretch in which a thread works.
-HostWork::Doing doing_in(const Analysis& a, const HostMoment& m) {
+HostWork::Doing CodeOwners::doing_in(const HostMoment& m) const {
   if (m.call != no_row) return {};
-  return a.structure().host_work().during(m.thread, a.trace.threads[m.thread].process, m.works);
+  const std::uint16_t process = analysis_.trace.threads[m.thread].process;
+  return analysis_.structure().host_work().during(m.thread, process, m.works);
 }
 
 // What the thread is in, the innermost first. What lasts for half a step or longer holds
 // everything that is done in it and says nothing.
-std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
+std::vector<NameId> CodeOwners::names_around(const HostMoment& m,
+                                             const HostWork::Doing& doing) const {
   const Trace& t = analysis_.trace;
   const Structure& structure = analysis_.structure();
   std::vector<NameId> names;
@@ -93,7 +96,6 @@ std::vector<NameId> CodeOwners::names_around(const HostMoment& m) const {
   if (m.call != no_row) {
     at = t.calls.start[m.call];
   } else {
-    const HostWork::Doing doing = doing_in(analysis_, m);
     const HostWork::Seen seen = structure.host_work().seen({{m.thread, m.works}});
     const bool in_call = analysis_.names.call[doing.name] != CallClass::other;
     if (in_call) call = doing.name;
@@ -158,12 +160,12 @@ CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const 
     if (is_new) fits->second = this->fits(name);
     return fits->second;
   };
-  const std::vector<NameId> around = names_around(m);
+  const HostWork::Doing doing = doing_in(m);
+  const std::vector<NameId> around = names_around(m, doing);
   const std::vector<std::uint8_t>& operators = analysis_.structure().operators();
   const bool in_operator =
       std::any_of(around.begin(), around.end(), [&](NameId name) { return operators[name] != 0; });
   Fits fit;
-  const HostWork::Doing doing = doing_in(analysis_, m);
   const std::uint64_t most = fits_of(doing.name).within | fits_of(doing.within).within;
   for (const NameId name : around) fit.within |= fits_of(name).within;
   for (const NameId name : names_before(m)) fit.after |= fits_of(name).after;
@@ -173,7 +175,7 @@ CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const 
     const std::uint64_t within = known.takes_most ? most : fit.within;
     const bool is_within = !known.asks_within || (within & bit) != 0,
                is_after = !known.asks_after || (fit.after & bit) != 0;
-    // Where the recording has no operators, what the thread has left decides.
+    // In no operator, as in recordings without them, what the thread has left decides.
     if (known.of != m.of || !is_after || !(is_within || (known.asks_after && !in_operator)))
       continue;
     const auto name = std::find_if(around.begin(), around.end(),

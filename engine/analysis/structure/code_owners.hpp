@@ -1,6 +1,7 @@
 // Whose time it is: the operator, range, function or library that a host thread is in at a moment.
 // schemas/owners.toml lists those whose fix is known.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "analysis/program_kind.hpp"
+#include "analysis/structure/host_work.hpp"
 #include "base/patterns.hpp"
 #include "trace/trace.hpp"
 
@@ -67,7 +69,8 @@ class CodeOwners {
   };
   using Asked = std::unordered_map<NameId, Fits>;
   Found owner_of(const HostMoment& moment, Asked& asked) const;
-  std::vector<NameId> names_around(const HostMoment& moment) const;
+  HostWork::Doing doing_in(const HostMoment& moment) const;
+  std::vector<NameId> names_around(const HostMoment& moment, const HostWork::Doing& doing) const;
   std::vector<NameId> names_before(const HostMoment& moment) const;
   Fits fits(NameId name) const;
 

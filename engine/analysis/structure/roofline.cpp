@@ -164,6 +164,18 @@ ProductTimes product_times(const Analysis& a) {
   return times;
 }
 
+std::optional<double> mfu_of(const Analysis& a) {
+  const ProductFlops counted = product_flops(a);
+  double peak = 0;  // operations that all devices together could have done
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
+            static_cast<double>(total(a.account.devices[d].window)) / 1e9;
+  if (!counted.flops || counted.convolutions_untold > 0 || peak <= 0) return std::nullopt;
+  const ProductTimes products = product_times(a);
+  if (2 * products.known_ns < products.all_ns) return std::nullopt;
+  return *counted.flops / peak;
+}
+
 BoundBy bound_by(const Analysis& a, const StepTime& step) {
   BoundBy bound;
   if (a.total_ns() <= 0) return bound;

@@ -47,6 +47,10 @@ struct ProductTimes {
 };
 ProductTimes product_times(const Analysis& analysis);
 
+/// Model FLOPs utilization relative to the GPUs' FP16 and BF16 peak; nothing where peaks, or
+/// the operations of most products' time, are unknown.
+std::optional<double> mfu_of(const Analysis& analysis);
+
 /// What a causal mask leaves of attention's operations: about half.
 inline constexpr double least_of_masked = 0.5;
 

@@ -1,4 +1,10 @@
 // What the profiler recorded about the launching thread in addition to its calls.
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "rules/binding/host_side.hpp"
 #include "rules/binding/verbs.hpp"
 
@@ -55,8 +61,14 @@ HostMoment moment_of(const Context& c, const Rows& rows, Row r) {
           ns};
 }
 
-// Of very many, evenly spread ones tell who owns most.
+// Of very many, some tell who owns most: about so many, picked by a hash of their position, since
+// equal distances might fit the program's own period.
 constexpr std::size_t most_asked = 2000;
+
+bool is_asked(std::size_t position, std::size_t of) {
+  const std::size_t each = (of + most_asked - 1) / most_asked;
+  return each <= 1 || (position * 0x9E3779B97F4A7C15ULL >> 32) % each == 0;
+}
 
 struct Owned {
   std::vector<Row> rows;  // by moment
@@ -66,12 +78,11 @@ struct Owned {
 Owned owners_of(const Context& c, const Rows& asked) {
   if (asked.kind != Kind::idle && asked.kind != Kind::calls && asked.kind != Kind::ops)
     throw Error("an owner is of calls, idle time or operations");
-  const std::size_t each = asked.rows.size() / most_asked + 1;
   Owned owned;
   std::vector<HostMoment> moments;
   std::size_t i = 0;
   asked.rows.each([&](Row r) {
-    if (i++ % each != 0) return;
+    if (!is_asked(i++, asked.rows.size())) return;
     owned.rows.push_back(r);
     moments.push_back(moment_of(c, asked, r));
   });
@@ -82,8 +93,8 @@ Owned owners_of(const Context& c, const Rows& asked) {
 std::vector<CodeOwner> owners_of(const Context& c, const Changes& changes) {
   std::vector<HostMoment> moments;
   const auto add = [&](const auto& rows, auto moment) {
-    const std::size_t each = rows.size() / most_asked + 1;
-    for (std::size_t i = 0; i < rows.size(); i += each) moments.push_back(moment(rows[i]));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (is_asked(i, rows.size())) moments.push_back(moment(rows[i]));
   };
   for (const Change& change : changes) {
     add(ops_of(change), [&](Row op) { return moment_of(c, {Kind::ops, {}}, op); });

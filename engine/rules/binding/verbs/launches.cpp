@@ -181,9 +181,9 @@ int usual(lua_State* lua, const Context& c, const Rows& asked) {
     for (const Row op : alike.rows) lengths.push_back(t.span_of(op).length());
     const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
     std::nth_element(lengths.begin(), middle, lengths.end());
-    const Ns all = *middle * static_cast<Ns>(lengths.size());
+    const auto count = static_cast<Ns>(lengths.size());
     for (const Row op : alike.rows)
-      if (alike.rows.size() > 2 && t.span_of(op).length() > all) apart.add(op);
+      if (count > 2 && t.span_of(op).length() / count > *middle) apart.add(op);
   }
   push_rows(lua,
             {asked.kind, asked.rows.where([&](Row op) { return !apart.holds(op); }), asked.chains});
