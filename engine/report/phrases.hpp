@@ -153,8 +153,8 @@ std::string doubt_text(const Finding& finding);
 /// "46.8 ms with this fix alone, between ..."; "" where nothing is predicted.
 std::string prediction_text(const Finding& finding);
 
-/// "blocks.*.attn, 12 of 24 layers; mostly aten::mul": the layers that a finding is about, and whose
-/// time most of it is; "" where it is about none in particular.
+/// "blocks.*.attn, 12 of 24 layers; mostly aten::mul": the layers that a finding is about, and
+/// whose time most of it is; "" where it is about none in particular.
 std::string where_text(const Finding& finding);
 
 /// "saves about 98.1 ms alone, 3.2 ms once unfused-softmax is fixed"; "" where better fixes leave

@@ -154,7 +154,7 @@ std::vector<NameId> CodeOwners::names_before(const HostMoment& m) const {
   return names;
 }
 
-CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const {
+CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked, bool by_table) const {
   const auto fits_of = [&](NameId name) {
     const auto [fits, is_new] = asked.try_emplace(name);
     if (is_new) fits->second = this->fits(name);
@@ -162,6 +162,7 @@ CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const 
   };
   const HostWork::Doing doing = doing_in(m);
   const std::vector<NameId> around = names_around(m, doing);
+  if (!by_table) return {nullptr, around.empty() ? NameId{0} : around.front()};
   const std::vector<std::uint8_t>& operators = analysis_.structure().operators();
   const bool in_operator =
       std::any_of(around.begin(), around.end(), [&](NameId name) { return operators[name] != 0; });
@@ -185,7 +186,7 @@ CodeOwners::Found CodeOwners::owner_of(const HostMoment& m, Asked& asked) const 
   return {nullptr, around.empty() ? NameId{0} : around.front()};
 }
 
-std::vector<CodeOwner> CodeOwners::of(const std::vector<HostMoment>& moments) const {
+std::vector<CodeOwner> CodeOwners::of(const std::vector<HostMoment>& moments, bool by_table) const {
   struct Owned {
     std::map<NameId, Ns> names;
     CodeOwner owner;
@@ -194,7 +195,7 @@ std::vector<CodeOwner> CodeOwners::of(const std::vector<HostMoment>& moments) co
   Asked asked;
   for (std::size_t i = 0; i < moments.size(); ++i) {
     const HostMoment& m = moments[i];
-    const Found found = m.thread == no_index ? Found{} : owner_of(m, asked);
+    const Found found = m.thread == no_index ? Found{} : owner_of(m, asked, by_table);
     Owned& of = owned[{found.known, found.known ? NameId{0} : found.name}];
     of.names[found.name] += m.ns;
     of.owner.known = found.known;

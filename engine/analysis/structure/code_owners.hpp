@@ -56,9 +56,16 @@ class CodeOwners {
 
   /// The owners of these moments, the one of most time first. Each moment belongs to the first row
   /// of the table that fits it, else to the innermost operator, function or range.
-  std::vector<CodeOwner> of(const std::vector<HostMoment>& moments) const;
+  std::vector<CodeOwner> of(const std::vector<HostMoment>& moments) const {
+    return of(moments, true);
+  }
+  /// The same by the innermost names alone, which costs little.
+  std::vector<CodeOwner> named(const std::vector<HostMoment>& moments) const {
+    return of(moments, false);
+  }
 
  private:
+  std::vector<CodeOwner> of(const std::vector<HostMoment>& moments, bool by_table) const;
   struct Found {
     const KnownOwner* known = nullptr;
     NameId name = 0;
@@ -68,7 +75,7 @@ class CodeOwners {
     std::uint64_t within = 0, after = 0;
   };
   using Asked = std::unordered_map<NameId, Fits>;
-  Found owner_of(const HostMoment& moment, Asked& asked) const;
+  Found owner_of(const HostMoment& moment, Asked& asked, bool by_table) const;
   HostWork::Doing doing_in(const HostMoment& moment) const;
   std::vector<NameId> names_around(const HostMoment& moment, const HostWork::Doing& doing) const;
   std::vector<NameId> names_before(const HostMoment& moment) const;

@@ -104,7 +104,7 @@ std::vector<CodeOwner> owners_of(const Context& c, const Changes& changes) {
         return HostMoment{TimeOf::work, host.thread, no_row, host.span, host.span.length()};
       });
   }
-  return c.analysis.structure().owners().of(moments);
+  return c.analysis.structure().owners().named(moments);
 }
 
 int owners(lua_State* lua, const Context& c, const Rows& asked) {
