@@ -55,13 +55,13 @@ CodeOwners::CodeOwners(const Analysis& analysis) : analysis_(analysis) {
     known.asks_after = !strings(entry["after"]).empty();
     known.takes_most = entry["most"].value_or(false);
     if (const toml::table* fixes = entry["fix"].as_table())
-      for (const auto& [kind, fix] : *fixes)
+      for (const auto& [kind, fix] : *fixes) {
+        auto& of_kind = known.fixes[std::string(kind.str())];
+        if (!fix.is_table()) of_kind[""] = fix.value_or(std::string());
         if (const toml::table* more = fix.as_table())
           for (const auto& [beside, text] : *more)
-            known.fixes[std::string(kind.str())][std::string(beside.str())] =
-                text.value_or(std::string());
-        else
-          known.fixes[std::string(kind.str())][""] = fix.value_or(std::string());
+            of_kind[std::string(beside.str())] = text.value_or(std::string());
+      }
     known_.push_back(std::move(known));
   });
   if (known_.size() > 64) throw std::logic_error("schemas/owners.toml has more rows than bits");
