@@ -67,7 +67,7 @@ return {
   title = "Communication between GPUs is not hidden behind compute",
   since = "0.1",
   needs = { "kernels", "graph_nodes" },
-  warning_at = 0.04, -- whoever exposes the least share: of that, overlap wins won.by
+  warning_at = 0.04, -- share * won.by: what overlap wins of the least
   options = {
     share = {
       default = 0.10,

@@ -17,7 +17,7 @@ enum class WaitFor : std::uint8_t {
   work,        ///< nothing is read or sent: for what was launched before
   result,      ///< a copy to the host, of any size
   decision,    ///< one that decides what is launched next, or how much
-  upload,      ///< a copy to the GPU
+  upload,      ///< a copy to the GPU, after which no kernel was launched
   pageable,    ///< a large copy, either way, which the host feeds through pageable memory
   offload,     ///< a tensor that leaves the device and returns, or weights that are streamed in
   checkpoint,  ///< whatever is saved then

@@ -34,6 +34,7 @@ struct KnownOwner {
   bool takes_most = false;  ///< only what takes most of a stretch owns it
 };
 
+/// When a host thread waits or launches, or a stretch in which it works.
 struct HostMoment {
   TimeOf of = TimeOf::wait;
   std::uint16_t thread = no_index;
