@@ -305,7 +305,7 @@ class AccountBuilder {
     DeviceAccount& d = account_.devices.emplace_back();
     d.window = united(std::move(spans));
     d.busy_ns = total(d.window);
-    d.step_ns.assign(steps.size(), std::vector<Ns>(causes_.count()));
+    d.step_ns = {steps.size(), causes_.count()};
     with_upload_[device].resize(steps.size());
     if (d.window.empty()) return;
     ChunkedDevice chunked = cut_into_chunks(chunk_size, trace_, crews_, devices_, device,
@@ -344,7 +344,7 @@ class AccountBuilder {
   void add_sums(const ChunkAccount& c, std::size_t device) {
     DeviceAccount& d = account_.devices[device];
     for (std::size_t k = 0; k < c.step_ns.size(); ++k)
-      d.step_ns[c.first_step + k / causes_.count()][k % causes_.count()] += c.step_ns[k];
+      d.step_ns.add(c.first_step + k / causes_.count(), k % causes_.count(), c.step_ns[k]);
     for (const std::size_t step : c.with_upload)
       if (step < with_upload_[device].size()) with_upload_[device][step] = true;
     d.busy_ns -= c.idle_ns;
@@ -395,8 +395,8 @@ class AccountBuilder {
       idle.cause = account_.idle_causes[first_idle + k] = IdleCause::unknown;
       idle.inferred = idle.by_upload = false;
       cursor.each(idle.span, [&](std::size_t step, Span part) {
-        d.step_ns[step][causes_.of(IdleCause::input)] -= part.length();
-        d.step_ns[step][causes_.of(IdleCause::unknown)] += part.length();
+        d.step_ns.add(step, causes_.of(IdleCause::input), -part.length());
+        d.step_ns.add(step, causes_.of(IdleCause::unknown), part.length());
       });
     }
   }
@@ -411,19 +411,6 @@ class AccountBuilder {
   std::vector<std::vector<bool>> with_upload_;  // by device and step, as in ChunkAccount
   Account account_;
 };
-
-}  // namespace
-
-namespace {
-
-// Of the cause with this number; 0 if it has none.
-Ns total_of(const std::vector<DeviceAccount>& devices, std::size_t cause) {
-  Ns sum = 0;
-  for (const DeviceAccount& d : devices)
-    for (const auto& step : d.step_ns)
-      if (cause < step.size()) sum += step[cause];
-  return sum;
-}
 
 }  // namespace
 
@@ -445,15 +432,19 @@ std::vector<Ns> time_by_cause(std::vector<BusySpan> work, Span within, std::size
 
 Ns Account::total_ns(const std::string& cause) const {
   const auto it = std::find(causes.begin(), causes.end(), cause);
-  return total_of(devices, static_cast<std::size_t>(it - causes.begin()));
+  return total_ns(static_cast<std::size_t>(it - causes.begin()));
 }
 
 Ns Account::total_ns(const Cause& cause) const {
   const auto it = std::find(kinds.begin(), kinds.end(), cause);
-  return total_of(devices, static_cast<std::size_t>(it - kinds.begin()));
+  return total_ns(static_cast<std::size_t>(it - kinds.begin()));
 }
 
-Ns Account::total_ns(std::size_t cause) const { return total_of(devices, cause); }
+Ns Account::total_ns(std::size_t cause) const {
+  Ns sum = 0;
+  for (const DeviceAccount& d : devices) sum += d.step_ns.total_ns(cause);
+  return sum;
+}
 
 Ns Account::total_ns() const {
   Ns sum = 0;

@@ -9,6 +9,7 @@
 #include "analysis/causes.hpp"
 #include "analysis/classes.hpp"
 #include "analysis/idle.hpp"
+#include "analysis/step_causes.hpp"
 #include "analysis/steps.hpp"
 #include "trace/trace.hpp"
 
@@ -16,11 +17,11 @@ namespace gh {
 
 /// The account of one device.
 struct DeviceAccount {
-  Spans window;                          ///< the steps, with adjacent ones joined
-  Ns busy_ns = 0;                        ///< of the window: GPU work and unified-memory stalls
-  Ns longest_idle_ns = 0;                ///< the longest pause, whatever caused it
-  IdleList idle;                         ///< the parts of the window that are not busy
-  std::vector<std::vector<Ns>> step_ns;  ///< [step][cause]: each step's row adds up to its length
+  Spans window;            ///< the steps, with adjacent ones joined
+  Ns busy_ns = 0;          ///< of the window: GPU work and unified-memory stalls
+  Ns longest_idle_ns = 0;  ///< the longest pause, whatever caused it
+  IdleList idle;           ///< the parts of the window that are not busy
+  StepCauses step_ns;      ///< each step's causes add up to its length
 };
 
 /// The account of a report. The causes, in order of precedence (a nanosecond goes to the first that

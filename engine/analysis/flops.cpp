@@ -325,8 +325,7 @@ std::optional<double> mfu_upper_bound(const Analysis& a) {
     if (p.half <= 0) return std::nullopt;
     for (std::size_t c = 0; c < a.account.kinds.size(); ++c)
       if (const double peak = highest_peak(a.account.kinds[c], p); peak > 0)
-        for (const auto& step : a.account.devices[d].step_ns)
-          reached += static_cast<double>(step[c]) * peak / p.half;
+        reached += static_cast<double>(a.account.devices[d].step_ns.total_ns(c)) * peak / p.half;
   }
   return a.total_ns() > 0
              ? std::optional(std::min(1.0, reached / static_cast<double>(a.total_ns())))

@@ -203,8 +203,9 @@ Segments segments_of(const Analysis& a) {
                                          std::max(s.span.end, step.span.end)};
         s.device_ns += step.span.length();
         for (std::size_t c = 0; c < s.cause_ns.size(); ++c) {
-          s.cause_ns[c] += account.devices[d].step_ns[n][c];
-          if (!account.kinds[c].is_idle()) s.busy_ns += account.devices[d].step_ns[n][c];
+          const Ns ns = account.devices[d].step_ns.of(n, c);
+          s.cause_ns[c] += ns;
+          if (!account.kinds[c].is_idle()) s.busy_ns += ns;
         }
       }
     if (s.device_ns == 0) continue;

@@ -169,7 +169,7 @@ void add_steps(const Analysis& a, Capture& c) {
         mean(s, [&](std::size_t d) { return a.devices[d].steps[s].span.length(); }));
     for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
       by_cause[cause].push_back(
-          mean(s, [&](std::size_t d) { return a.account.devices[d].step_ns[s][cause]; }));
+          mean(s, [&](std::size_t d) { return a.account.devices[d].step_ns.of(s, cause); }));
     }
   }
   if (by_device.size() > 1)

@@ -13,8 +13,8 @@ CauseTimes times_of(const Account& account, const StepTime& step,
   CauseTimes causes;
   for (const std::string& cause : account.causes) causes.push_back({cause});
   for (const DeviceAccount& device : devices)
-    for (const auto& of_step : device.step_ns)
-      for (std::size_t c = 0; c < causes.size(); ++c) causes[c].recorded_ns += of_step[c];
+    for (std::size_t c = 0; c < causes.size(); ++c)
+      causes[c].recorded_ns += device.step_ns.total_ns(c);
   for (std::size_t c = 0; c < causes.size(); ++c)
     causes[c].ns = step.weights[c] * static_cast<double>(causes[c].recorded_ns);
   return causes;

@@ -54,7 +54,7 @@ void add_work(std::vector<ActivityTimes>& parts, const Account& account, std::si
     for (std::size_t c = 0; c < account.causes.size(); ++c)
       if (!account.kinds[c].is_idle())
         parts[i][static_cast<std::size_t>(activity_of(account.kinds[c]))] +=
-            cuts.share(i, account.devices[device].step_ns[i][c]);
+            cuts.share(i, account.devices[device].step_ns.of(i, c));
 }
 
 void add_idle(std::vector<ActivityTimes>& parts, const IdleList& idle_list, const Cuts& cuts) {

@@ -89,7 +89,7 @@ void add_steps(Events& events, const Analysis& a, std::size_t device, std::int64
   for (std::size_t s = 0; s < steps.size(); ++s) {
     Json args, values;
     for (std::size_t c = 0; c < a.account.causes.size(); ++c)
-      if (const Ns ns = a.account.devices[device].step_ns[s][c]; ns > 0) {
+      if (const Ns ns = a.account.devices[device].step_ns.of(s, c); ns > 0) {
         args[a.account.causes[c]] = duration(ns);
         values[a.account.causes[c]] = static_cast<double>(ns) / 1e6;
       }

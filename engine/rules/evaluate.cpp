@@ -225,6 +225,8 @@ Answers answers_of(const Rule& rule, const std::map<std::string, RuleSettings>& 
     return with_doubts(with_coverage(run(rule, set == settings.end() ? unchanged : set->second, on),
                                      rule, on.analysis),
                        rule, on.analysis);
+  } catch (const OverLimit& e) {
+    answers.not_checked.push_back({rule.id, e.what(), ""});
   } catch (const std::bad_alloc&) {
     answers.failed.push_back({rule.id, rule.path + ": not enough memory for this rule"});
   } catch (const std::exception& e) {

@@ -54,6 +54,17 @@ void lua_take_text(lua_State* state, std::size_t bytes) {
   meter.throw_if_stopped();
 }
 
+std::int64_t lua_instructions_left(lua_State* state) {
+  return sandbox::Meter::of(state).instructions_left();
+}
+
+void lua_give_up(lua_State* state, std::string reason) {
+  sandbox::Meter& meter = sandbox::Meter::of(state);
+  meter.give_up(std::move(reason));
+  meter.throw_if_stopped();
+  std::abort();  // it is stopped
+}
+
 void lua_raise(lua_State* state, const char* message) {
   luaL_error(state, "%s", message);
   std::abort();  // luaL_error does not return
@@ -127,6 +138,7 @@ void LuaSandbox::finish(int status) {
   if (status == LUA_OK) return;
   const std::string message = meter_->describe(status);
   lua_pop(state_.get(), 1);
+  if (meter_->over_limit()) throw OverLimit(meter_->over_limit()->c_str());
   throw LuaError(message);
 }
 

@@ -74,6 +74,12 @@ struct LuaError : std::runtime_error {
   explicit LuaError(std::string_view message);
 };
 
+/// A rule asked for more than a verb takes on of this report. No fault of the rule: it cannot check
+/// the report. what() says why, without a file.
+struct OverLimit : LuaError {
+  using LuaError::LuaError;
+};
+
 /// Lua that a sandbox has compiled, for any number of them to run: a rule is read once and asked
 /// twice, each time in a sandbox of its own, and compiling takes five times as long as loading what
 /// it made. Only a sandbox makes it, since Lua does not verify compiled code: forged code can read
@@ -142,6 +148,12 @@ class LuaSandbox {
 /// it takes hours before the instruction count notices. Every verb charges at least one: Lua calls
 /// some repeatedly without an instruction in between, such as a sort's comparison.
 void lua_spend(lua_State* state, std::int64_t instructions);
+
+/// How many instructions the rule has left.
+std::int64_t lua_instructions_left(lua_State* state);
+
+/// Ends the rule, whatever it catches: run() throws OverLimit with this reason, a clause.
+[[noreturn]] void lua_give_up(lua_State* state, std::string reason);
 
 /// A file of Lua that rules share: rules/CATEGORY/NAME.lib.lua, which returns one value.
 inline constexpr std::string_view library_suffix = ".lib.lua";

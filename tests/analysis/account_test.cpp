@@ -34,10 +34,11 @@ void check_adds_up(const Analysis& a) {
     const DeviceAccount& account = a.account.devices[d];
     REQUIRE(account.step_ns.size() == a.devices[d].steps.size());
     for (std::size_t k = 0; k < account.step_ns.size(); ++k) {
-      REQUIRE(account.step_ns[k].size() == a.account.causes.size());
+      REQUIRE(account.step_ns.causes() == a.account.causes.size());
       Ns step = 0;
       bool negative = false;
-      for (const Ns ns : account.step_ns[k]) {
+      for (std::size_t c = 0; c < account.step_ns.causes(); ++c) {
+        const Ns ns = account.step_ns.of(k, c);
         step += ns;
         negative = negative || ns < 0;
       }
@@ -62,9 +63,8 @@ void check_adds_up(const Analysis& a) {
     CHECK(account.longest_idle_ns == longest);
     // While the device is busy, no cause is idle.
     Ns busy = 0;
-    for (const auto& step : account.step_ns)
-      for (std::size_t c = 0; c < step.size(); ++c)
-        if (!a.account.causes[c].starts_with("idle.")) busy += step[c];
+    for (std::size_t c = 0; c < account.step_ns.causes(); ++c)
+      if (!a.account.causes[c].starts_with("idle.")) busy += account.step_ns.total_ns(c);
     CHECK(busy == account.busy_ns);
   }
   for (const std::string& cause : a.account.causes) all += a.account.total_ns(cause);
@@ -276,6 +276,29 @@ TEST_CASE("account: causes add up within a selection of steps") {
       Classes(), s);
   check_adds_up(a);
   CHECK(a.step_count() == 3);
+}
+
+TEST_CASE("account: the causes of steps, in whatever order they come up") {
+  StepCauses a(3, 4), b(3, 4);
+  a.add(0, 2, 5);
+  a.add(1, 0, 7);  // a second cause, once a step has been filled
+  a.add(0, 0, 1);
+  a.add(1, 2, -2);
+  b.add(1, 2, -2);
+  b.add(1, 0, 7);
+  b.add(0, 0, 1);
+  CHECK_FALSE(a == b);
+  b.add(0, 2, 5);
+  CHECK(a == b);
+  CHECK(a.of(0, 0) == 1);
+  CHECK(a.of(0, 2) == 5);
+  CHECK(a.of(1, 2) == -2);
+  CHECK(a.of(2, 2) == 0);
+  CHECK(a.of(0, 3) == 0);
+  CHECK(a.total_ns(0) == 8);
+  CHECK(a.total_ns(2) == 3);
+  CHECK(a.total_ns(4) == 0);
+  CHECK(a.size() == 3);
 }
 
 TEST_CASE("account: an empty report has no causes") {

@@ -7,6 +7,8 @@
 // replay; the whole program, which replays and writes JSON; and `gh-advise layers`. CPU seconds are
 // next to wall-clock seconds: if other programs are running, only CPU seconds can be compared. Run
 // this program by hand; it is not a test and checks no times.
+//
+// bench --bare REPORT: the bare pass alone, for count_instructions.py.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sqlite3.h>
@@ -21,6 +23,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -216,6 +219,11 @@ void run_apart(Cost& cost, bool quiet, Work work) {
 
 int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 17);  // as the program sets it
+  if (argc == 3 && std::string_view(argv[1]) == "--bare") {
+    gh::use_threads(1);
+    fmt::print("{}\n", bare_pass(argv[2]));
+    return 0;
+  }
   const std::string fixture = argc > 1 ? argv[1] : "starved";
   std::vector<int> sizes{25, 100, 400};
   if (argc > 2) sizes.clear();

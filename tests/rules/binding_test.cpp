@@ -4,14 +4,17 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "analysis/analysis.hpp"
 #include "analysis/facts.hpp"
 #include "base/spans.hpp"
+#include "rules/binding/shared_selections.hpp"
 #include "rules/literal_trace.hpp"
 #include "rules/rules.hpp"
+#include "trace/row_set.hpp"
 
 using namespace gh;
 
@@ -96,6 +99,38 @@ TEST_CASE("binding: a range contains what lies in it and what was launched in it
   CHECK(answer(steps,
                "return trace:steps():containing(trace:ops { name = 'n' }):count() .. ' ' .. "
                "trace:steps():without(trace:ops { name = 'n' }):count()") == "5 5");
+}
+
+TEST_CASE("binding: what takes no time lies inside where it is, not everywhere") {
+  const std::string trace =
+      "{ ranges = { { 0, 30, 'a' } }, ops = { { 10, 10, kernel = 'in' }, { 40, 40, kernel = "
+      "'after' "
+      "}, { 20, 40, kernel = 'beyond' } } }";
+  CHECK(answer(trace,
+               "local ops = trace:ops { inside = trace:ranges() } return ops:count() .. "
+               "ops:group('name')[1].key") == "1in");
+}
+
+TEST_CASE("binding: rules that ask alike share what they find") {
+  const SharedSelections shared;
+  int found = 0;
+  const auto find = [&] {
+    ++found;
+    return std::make_shared<const SharedSelections::Selection>(
+        SharedSelections::Selection{RowSet({3}), 7});
+  };
+  CHECK(&shared.get("0\nname 1:a", find) == &shared.get("0\nname 1:a", find));
+  CHECK(found == 1);
+  CHECK(shared.get("0\nname 1:b", find).instructions == 7);
+  CHECK(found == 2);
+  // The same pattern of another field, a list that joins to the same text, and other rows.
+  const std::string trace =
+      "{ ops = { { 0, 10, kernel = 'ab' }, { 10, 20, kernel = 'a' }, { 20, 30, kernel = 'b' } }, "
+      "ranges = { { 0, 30, 'a' } } }";
+  CHECK(answer(trace,
+               "return trace:ops { name = { 'a', 'b' } }:count() .. trace:ops { name = { "
+               "'ab' } }:count() .. trace:ranges { name = 'a' }:count() .. trace:ops { name "
+               "= 'a' }:count() .. trace:ops { kind = 'a' }:count()") == "21110");
 }
 
 TEST_CASE("binding: a row by its place, and the rows of top as selections") {

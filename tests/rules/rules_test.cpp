@@ -686,6 +686,24 @@ TEST_CASE("rules: what was not recorded is not checked, never clean") {
   CHECK(declines.not_checked[0].record_with == "--trace=cuda");
 }
 
+TEST_CASE("rules: what is too much for a verb is not checked, and the other rules go on") {
+  std::string ranges;
+  for (int i = 0; i < 201; ++i)
+    ranges += fmt::format("{{ {}, {}, '{}-{{n}}' }}, ", 4 * i, 4 * i + 3, i);
+  const Trace many =
+      trace_from_text("return { repeats = { times = 1000, every = 1000 }, ranges = { " + ranges +
+                      " }, ops = { { 2, 8, kernel = 'a' } } }");
+  const Report r =
+      evaluated({rule("pcall(function() trace:ranges():group('name') end) return {}", "many"),
+                 rule("trace:ops():group('name') return {}", "few")},
+                many);
+  CHECK(r.failed.empty());
+  REQUIRE(r.not_checked.size() == 1);
+  CHECK(r.not_checked[0].rule == "many");
+  CHECK(r.not_checked[0].reason == "there are more than 200000 groups by 'name'");
+  CHECK(r.clean == std::vector<std::string>{"few"});
+}
+
 TEST_CASE(
     "rules: where processes share a GPU, findings keep their own estimates, and no idle time is "
     "clean") {

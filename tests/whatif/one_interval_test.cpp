@@ -61,7 +61,7 @@ OfCauses account_of(const Analysis& a, const Replay& replay) {
     for (std::size_t d = 0; d < a.devices.size(); ++d)
       for (const std::size_t k : measured_steps(*run, d))
         for (std::size_t c = 0; c < mean.size(); ++c)
-          mean[c] += run->weight * static_cast<double>(a.account.devices[d].step_ns[k][c]) /
+          mean[c] += run->weight * static_cast<double>(a.account.devices[d].step_ns.of(k, c)) /
                      static_cast<double>(run->periods(d)) / static_cast<double>(a.devices.size());
   return mean;
 }

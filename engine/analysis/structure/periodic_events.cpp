@@ -219,7 +219,7 @@ class DeviceEvents {
       if (!takes(k)) continue;
       ++count;
       for (std::size_t c = 0; c < sums.size(); ++c)
-        sums[c] += static_cast<double>(account_.step_ns[k][c]);
+        sums[c] += static_cast<double>(account_.step_ns.of(k, c));
     }
     for (double& sum : sums) sum /= std::max(count, 1.0);
     return sums;

@@ -49,6 +49,16 @@ const std::vector<std::uint16_t>* threads_of(const Trace& t, Kind kind) {
   }
 }
 
+// Of a kind whose rows have names.
+RowsInSteps::Named named(Kind kind) {
+  switch (kind) {
+    case Kind::calls: return RowsInSteps::Named::calls;
+    case Kind::ranges: return RowsInSteps::Named::ranges;
+    case Kind::os_calls: return RowsInSteps::Named::os_calls;
+    default: return RowsInSteps::Named::ops;
+  }
+}
+
 }  // namespace
 
 bool Globs::match(const Context& c, std::string_view text) const {
@@ -165,6 +175,12 @@ Rows Filter::of(const Context& c, const Rows& all) const {
 // Each of the fast tests has a separate loop.
 RowSet Filter::passing(const Context& c, const Rows& all) const {
   const bool by_name = !name_answers_.empty();
+  if (by_name) {
+    const std::vector<NameId>& names = c.in_steps.names_of(named(kind_));
+    if (names.size() < all.rows.size() &&
+        std::none_of(names.begin(), names.end(), [&](NameId n) { return passes_by_name(n); }))
+      return {};
+  }
   if (!any_cause_) {
     return passing(c, all, [this, causes = c.analysis.account.idle_causes.data()](Row r) {
       return causes_[static_cast<std::size_t>(causes[r])];

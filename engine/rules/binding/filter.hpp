@@ -78,4 +78,8 @@ class Filter {
 /// Throws Error.
 Filter to_filter(lua_State* lua, int index, Kind kind);
 
+/// The same for equal filters at `index`, whoever asks; "" if there is none, or if one of its
+/// values is a selection. Call to_filter first, which checks it.
+std::string filter_text(lua_State* lua, int index, Kind kind);
+
 }  // namespace gh::binding

@@ -210,7 +210,8 @@ void inside(const Given& g, Filter& filter) {
     const Span span = span_of(c, s, r);
     const std::size_t slot = by_device ? slot_of(c, s, r) : no_slot;
     const Spans& set = (*sets)[slot == no_slot ? 0 : 1 + slot];
-    return !set.empty() && overlap(set, span) == span.length();
+    return !set.empty() && set.front().start < span.end && span.start < set.back().end &&
+           overlap(set, span) == span.length();
   });
 }
 
@@ -293,6 +294,32 @@ const FilterKey& filter_key(const std::string& name) {
 }
 
 }  // namespace
+
+std::string filter_text(lua_State* lua, int index, Kind kind) {
+  if (lua_isnoneornil(lua, index)) return "";
+  std::string all = fmt::format("{}", static_cast<int>(kind));
+  bool plain = true;
+  const auto add = [&](int value) {
+    switch (lua_type(lua, value)) {
+      case LUA_TBOOLEAN: all += lua_toboolean(lua, value) != 0 ? " true" : " false"; break;
+      case LUA_TNUMBER: all += fmt::format(" {}", lua_tonumber(lua, value)); break;
+      case LUA_TSTRING: {
+        const std::string text = lua_bytes(lua, value);
+        all += fmt::format(" {}:{}", text.size(), text);
+        break;
+      }
+      default: plain = false;
+    }
+  };
+  LuaTable(lua, index, "a filter").each_pair([&](const std::string& key, int value) {
+    all += fmt::format("\n{}", key);
+    if (lua_istable(lua, value))
+      LuaTable(lua, value, "a filter").each(add);
+    else
+      add(value);
+  });
+  return plain ? all : "";
+}
 
 Filter to_filter(lua_State* lua, int index, Kind kind) {
   const Context& c = context(lua);

@@ -1,8 +1,11 @@
 #include "rules/binding/rows_in_steps.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "analysis/meetings.hpp"
+#include "base/span_cursor.hpp"
 
 namespace gh {
 namespace {
@@ -61,14 +64,12 @@ RowSet host_rows(const Analysis& a, const Events& events, Span window) {
 
 RowSet faults_in_steps(const Analysis& a) {
   const GpuFaults& faults = a.trace.gpu_faults;
-  std::vector<const Spans*> windows(
-      a.trace.devices.size());  // null for devices that are not analyzed
-  for (std::size_t d = 0; d < a.devices.size(); ++d) {
-    windows[a.devices[d].device] = &a.account.devices[d].window;
-  }
+  std::vector<std::optional<SpanCursor<Span>>> windows(a.trace.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d)
+    windows[a.devices[d].device].emplace(a.account.devices[d].window);
   return RowSet::all(faults.size()).where([&](Row r) {
-    const Spans* window = windows[faults.device[r]];
-    return window && overlap(*window, Span{faults.start[r], faults.end[r]}) > 0;
+    auto& window = windows[faults.device[r]];
+    return window && window->overlap({faults.start[r], faults.end[r]}) > 0;
   });
 }
 
@@ -85,6 +86,19 @@ RowsInSteps::RowsInSteps(const Analysis& a) : analysis_(a) {
   ranges = host_rows(a, t.ranges, window);
   os_calls = host_rows(a, t.os_calls, window);
   gpu_faults = faults_in_steps(a);
+}
+
+const std::vector<NameId>& RowsInSteps::names_of(Named events) const {
+  return names_[static_cast<std::size_t>(events)].get([&] {
+    const Trace& t = analysis_.trace;
+    const std::vector<NameId>* const columns[] = {&t.ops.name, &t.calls.name, &t.ranges.name,
+                                                  &t.os_calls.name};
+    std::vector<std::uint8_t> seen(t.names.size());
+    std::vector<NameId> names;
+    for (const NameId name : *columns[static_cast<std::size_t>(events)])
+      if (std::exchange(seen[name], std::uint8_t{1}) == 0) names.push_back(name);
+    return std::make_shared<const std::vector<NameId>>(std::move(names));
+  });
 }
 
 const std::vector<Spans>& RowsInSteps::stalls() const {

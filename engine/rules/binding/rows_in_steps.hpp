@@ -1,5 +1,6 @@
 // The rows of each kind within the analyzed steps, from which rules select.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "analysis/detect/waits.hpp"
 #include "analysis/structure/structure.hpp"
 #include "base/lazy.hpp"
+#include "rules/binding/shared_selections.hpp"
 #include "trace/row_set.hpp"
 
 namespace gh {
@@ -24,8 +26,9 @@ class RowsInSteps {
   RowSet copies;                   ///< of these
   RowSet calls, ranges, os_calls;  ///< of the analyzed processes
   RowSet gpu_faults;
-  RowSet idle;   ///< every Idle, ordered by device
-  RowSet steps;  ///< every step, ordered by device; empty if nothing repeats
+  RowSet idle;                  ///< every Idle, ordered by device
+  RowSet steps;                 ///< every step, ordered by device; empty if nothing repeats
+  SharedSelections selections;  ///< of all these, by filter
   /// All operations of the analyzed devices, inside and outside of the steps, by stream.
   const std::vector<std::vector<Row>>& by_stream() const;
   /// By analyzed device: when page faults of unified memory were handled, or pages migrated.
@@ -37,6 +40,10 @@ class RowsInSteps {
   /// By operation: the number, from 1, of the collective or message that it is a member of
   /// (meetings.hpp); 0 for all others. Empty if no two devices were recorded.
   const std::vector<Row>& meetings() const;
+  /// The names of all such events of the trace, each once. They are few beside the rows: what no
+  /// name passes needs no row.
+  enum class Named : std::uint8_t { ops, calls, ranges, os_calls };
+  const std::vector<NameId>& names_of(Named events) const;
   /// What the host read back and waited for.
   const ReadBacks& read_backs() const;
   /// Tensors that leave and come back, and weights that are streamed in, of the usual sizes.
@@ -54,6 +61,7 @@ class RowsInSteps {
 
  private:
   const Analysis& analysis_;
+  std::array<Lazy<std::vector<NameId>>, 4> names_;  // by Named
   Lazy<std::vector<std::vector<Row>>> by_stream_;
   Lazy<std::vector<Spans>> stalls_;
   Lazy<std::vector<Row>> meetings_;

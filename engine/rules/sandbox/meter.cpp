@@ -198,6 +198,7 @@ std::string Meter::stop_text() const {
       return fmt::format("rule passed more than {} {} of text in filters or findings",
                          limits.text_bytes >> (limits.text_bytes >= 1u << 20 ? 20 : 10),
                          limits.text_bytes >= 1u << 20 ? "MiB" : "KiB");
+    case Stop::report: return over_limit_;
     case Stop::exception: return "a C++ exception left a verb (not made with lua_verb?)";
   }
   return {};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "rules/sandbox.hpp"
 
@@ -15,7 +16,7 @@ namespace gh::sandbox {
 constexpr std::size_t max_string_bytes = 1u << 20;
 
 /// Why a rule has to stop. Once a limit is hit, that is final, so that no pcall can swallow it.
-enum class Stop { none, instructions, time, memory, string, text, exception };
+enum class Stop { none, instructions, time, memory, string, text, report, exception };
 
 /// Lua stores it as the user data of its allocator.
 class Meter {
@@ -52,11 +53,21 @@ class Meter {
     if (++spent_times_ % spent_between_looks == 0) look_at_clock();
   }
 
+  std::int64_t instructions_left() const { return instructions_left_; }
+
   /// Counts text that is passed to C++.
   void take_text(std::size_t bytes) {
     if (bytes > text_bytes_left_) halt(Stop::text);
     text_bytes_left_ -= std::min(bytes, text_bytes_left_);
   }
+
+  /// The report has more of something than a verb takes on. Has to be followed by throw_if_stopped.
+  void give_up(std::string reason) {
+    if (stop_ == Stop::none) over_limit_ = std::move(reason);
+    halt(Stop::report);
+  }
+  /// Its reason, if that is what has stopped the rule; else null.
+  const std::string* over_limit() const { return stop_ == Stop::report ? &over_limit_ : nullptr; }
 
   /// Ends a verb, or the reading of a rule's results, at once: throws Error. The limit's own
   /// message is added where the call ends.
@@ -106,6 +117,7 @@ class Meter {
   Stop refusal_ = Stop::memory;  // why it last refused
   bool recursing_ = false;       // at the time of that refusal
   Stop stop_ = Stop::none;
+  std::string over_limit_;
   std::string position_;  // "file.lua:12: " of the last refusal or stop
 };
 

@@ -32,7 +32,7 @@ using Alike =
     std::tuple<NameId, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
 // The kernels of a selection by name, device and launch shape.
-std::map<Alike, LaunchedAlike> launched_alike(const Context& c, const Rows& asked) {
+std::map<Alike, LaunchedAlike> launched_alike(lua_State* lua, const Context& c, const Rows& asked) {
   const Ops& ops = c.trace().ops;
   std::map<Alike, LaunchedAlike> found;
   asked.rows.each([&](Row op) {
@@ -40,7 +40,8 @@ std::map<Alike, LaunchedAlike> launched_alike(const Context& c, const Rows& aske
     const LaunchShape shape = shape_of(ops, op);
     LaunchedAlike& alike = found[{ops.name[op], c.trace().device_of(op), shape.blocks,
                                   shape.threads, shape.registers, shape.shared_bytes}];
-    if (found.size() > most_launch_shapes) throw Error("there are more than 100000 launch shapes");
+    if (found.size() > most_launch_shapes)
+      lua_give_up(lua, fmt::format("there are more than {} launch shapes", most_launch_shapes));
     if (alike.first == no_row) alike.first = op;
     alike.ns += c.trace().span_of(op).length();
     alike.rows.push_back(op);
@@ -157,7 +158,7 @@ class EmptySms {
 int launch_shapes(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'launch_shapes' needs a selection of operations");
   const std::size_t most = optional_count(lua, 2, 20, 1000);
-  std::map<Alike, LaunchedAlike> found = launched_alike(c, asked);
+  std::map<Alike, LaunchedAlike> found = launched_alike(lua, c, asked);
   std::vector<LaunchedAlike*> order;
   for (auto& [key, alike] : found) order.push_back(&alike);
   std::stable_sort(order.begin(), order.end(), [](const LaunchedAlike* a, const LaunchedAlike* b) {
@@ -176,7 +177,7 @@ int usual(lua_State* lua, const Context& c, const Rows& asked) {
   if (asked.kind != Kind::ops) throw Error("'usual' needs a selection of operations");
   const Trace& t = c.trace();
   RowBits apart(t.ops.size());
-  for (auto& [key, alike] : launched_alike(c, asked)) {
+  for (auto& [key, alike] : launched_alike(lua, c, asked)) {
     std::vector<Ns> lengths;
     for (const Row op : alike.rows) lengths.push_back(t.span_of(op).length());
     const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);

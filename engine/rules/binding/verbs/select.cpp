@@ -17,7 +17,21 @@ namespace {
 int select(lua_State* lua, const Context& c, Kind kind, const RowSet& all) {
   charge(lua, all.size() / 4);
   const Filter filter = to_filter(lua, 2, kind);
-  push_rows(lua, filter.of(c, Rows{kind, all}));
+  const std::string text = filter_text(lua, 2, kind);
+  if (text.empty()) {
+    push_rows(lua, filter.of(c, Rows{kind, all}));
+    return 1;
+  }
+  bool found = false;
+  const auto& selection = c.in_steps.selections.get(text, [&] {
+    const std::int64_t before = lua_instructions_left(lua);
+    RowSet rows = filter.of(c, Rows{kind, all}).rows;
+    found = true;
+    return std::make_shared<const SharedSelections::Selection>(
+        SharedSelections::Selection{std::move(rows), before - lua_instructions_left(lua)});
+  });
+  if (!found) lua_spend(lua, selection.instructions);
+  push_rows(lua, {kind, selection.rows});
   return 1;
 }
 

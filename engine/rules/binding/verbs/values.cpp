@@ -20,7 +20,8 @@ using Group = Groups<std::string>::Sum;
 // The rows of a selection by the value of a field.
 class GroupsByField {
  public:
-  GroupsByField(const Context& c, const Rows& s, Field field) : c_(c), s_(s), field_(field) {}
+  GroupsByField(lua_State* lua, const Context& c, const Rows& s, Field field)
+      : lua_(lua), c_(c), s_(s), field_(field) {}
 
   Group& of(Row r) {
     const TextKey key = text_key(c_, s_, r, field_);
@@ -46,11 +47,12 @@ class GroupsByField {
   // Different keys may have the same name.
   Group* named(const std::string& name) {
     if (by_name_.size() == most_groups && !by_name_.contains(name))
-      throw Error(
-          fmt::format("there are more than {} groups by '{}'", most_groups, spec_of(field_).name));
+      lua_give_up(lua_, fmt::format("there are more than {} groups by '{}'", most_groups,
+                                    spec_of(field_).name));
     return &by_name_.of(name);
   }
 
+  lua_State* lua_;
   const Context& c_;
   const Rows& s_;
   Field field_;
@@ -109,7 +111,7 @@ int median(lua_State* lua, const Context& c, const Rows& asked) {
 int group(lua_State* lua, const Context& c, const Rows& asked) {
   const Field field = checked_field(lua, 2);
   const std::size_t most = optional_count(lua, 3, 20, 1000);
-  GroupsByField groups(c, asked, field);
+  GroupsByField groups(lua, c, asked, field);
   asked.rows.each([&](Row r) { groups.of(r).each.add(span_of(c, asked, r).length()); });
   std::vector<Group*> order = groups.longest_first();
   const bool only_one = order.size() == 1;
