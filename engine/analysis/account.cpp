@@ -304,7 +304,7 @@ class AccountBuilder {
     for (const Step& s : steps) spans.push_back(s.span);
     DeviceAccount& d = account_.devices.emplace_back();
     d.window = united(std::move(spans));
-    d.busy_ns = total(d.window);
+    d.busy_ns = d.window_ns = total(d.window);
     d.step_ns = {steps.size(), causes_.count()};
     with_upload_[device].resize(steps.size());
     if (d.window.empty()) return;
@@ -448,7 +448,7 @@ Ns Account::total_ns(std::size_t cause) const {
 
 Ns Account::total_ns() const {
   Ns sum = 0;
-  for (const DeviceAccount& d : devices) sum += total(d.window);
+  for (const DeviceAccount& d : devices) sum += d.window_ns;
   return sum;
 }
 

@@ -83,13 +83,14 @@ std::vector<LongIdle> long_idle_in(const Analysis& a, const Account& account, Se
                                    const std::vector<Span>& parts,
                                    const std::vector<OtherLoop>& loops) {
   std::vector<LongIdle> found;
+  const Ns step_ns = a.recorded_step_ns();
   for (std::size_t d = 0; d < parts.size(); ++d) {
     const DeviceSteps& device = a.devices[d];
     const bool warms_up = kind == Segment::Kind::before && device.left_out > 0;
     if (device.source == StepSource::none || device.steps.size() < 2 || warms_up) continue;
     const std::size_t first = found.size();
     for (const Idle& idle : account.devices[d].idle) {
-      if (idle.span.length() <= a.recorded_step_ns() || idle.span.start < parts[d].start ||
+      if (idle.span.length() <= step_ns || idle.span.start < parts[d].start ||
           idle.span.end > parts[d].end || idle.previous == no_row || idle.next == no_row ||
           std::any_of(loops.begin(), loops.end(),
                       [&](const OtherLoop& loop) { return is_inside(a.trace, idle.next, loop); }))

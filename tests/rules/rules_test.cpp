@@ -2,6 +2,8 @@
 // recording.
 #include "rules/rules.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 #include <string>

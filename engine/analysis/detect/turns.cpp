@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/span_cursor.hpp"
+
 namespace gh {
 namespace {
 
@@ -190,15 +192,16 @@ std::vector<DeviceTurns> find_device_turns(const Analysis& a) {
     if (busy.size() < 2) continue;
     DeviceTurns turns;
     RowBits waits(first_idle.back()), copies(a.trace.ops.size());
+    std::vector<Span> raw;
+    for (const auto& [slot, own] : busy) raw.insert(raw.end(), own.begin(), own.end());
+    const Spans any = united(std::move(raw));
     for (const auto& [slot, own] : busy) {
       turns.busy_ns += total(own);
-      std::vector<Span> raw;
-      for (const auto& [other, spans] : busy)
-        if (other != slot) raw.insert(raw.end(), spans.begin(), spans.end());
-      const Spans others = united(std::move(raw));
+      // While a device is idle, what is busy are others.
+      SpanCursor others(any);
       const auto& idle = a.account.devices[slot].idle;
       for (std::size_t i = 0; i < idle.size(); ++i)
-        if (static_cast<double>(overlap(others, idle[i].span)) >=
+        if (static_cast<double>(others.overlap(idle[i].span)) >=
             nearly_all * static_cast<double>(idle[i].span.length()))
           waits.add(static_cast<Row>(first_idle[slot] + i));
       a.each_op_in_steps(slot, [&](Row op) {

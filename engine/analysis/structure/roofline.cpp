@@ -169,7 +169,7 @@ std::optional<double> mfu_of(const Analysis& a) {
   double peak = 0;  // operations that all devices together could have done
   for (std::size_t d = 0; d < a.devices.size(); ++d)
     peak += a.classes.peaks(a.trace.devices[a.devices[d].device]).half *
-            static_cast<double>(total(a.account.devices[d].window)) / 1e9;
+            static_cast<double>(a.account.devices[d].window_ns) / 1e9;
   if (!counted.flops || counted.convolutions_untold > 0 || peak <= 0) return std::nullopt;
   const ProductTimes products = product_times(a);
   if (2 * products.known_ns < products.all_ns) return std::nullopt;
