@@ -83,9 +83,9 @@ class Report:
         self.db.close()
 
 
-def many_steps(report):
+def many_steps(report, times=1):
     """Steps of three kernels, a copy to the host and a wait for it."""
-    for step in range(3000):
+    for step in range(3000 * times):
         at = MS + step * 200 * US
         report.range(at, at + 190 * US, f"step {step}")
         for i in range(3):
@@ -94,19 +94,20 @@ def many_steps(report):
         report.call(at + 130 * US, at + 135 * US, "cudaStreamSynchronize_v3020")
 
 
-def launch_bound(report):
+def launch_bound(report, times=1):
     """Small kernels that the GPU waits for, and nothing that marks a step."""
-    for i in range(20_000):
+    for i in range(20_000 * times):
         at = MS + i * 6 * US + i // 40 * 50 * US
         report.kernel(at, at + 4 * US, at + 5 * US + 500, f"small_{i % 40}", grid=1 + i % 40)
 
 
-def many_gpus(report):
-    """32 devices of one process, which wait for each other."""
+def many_gpus(report, times=1):
+    """32 devices of one process, which wait for each other. With more of them, each still does as much."""
+    gpus = 32 * times
     for table, key in (("TARGET_INFO_GPU", "id"), ("TARGET_INFO_CUDA_DEVICE", "cudaId"), ("TARGET_INFO_CUDA_CONTEXT_INFO", "deviceId")):
         columns = report.columns[table]
         row = dict(zip(columns, report.db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchone()))
-        for device in range(1, 32):
+        for device in range(1, gpus):
             row[key] = device
             for other in ("gpuId", "cuDevice"):
                 if other in row:
@@ -117,14 +118,14 @@ def many_gpus(report):
     for step in range(6):
         at = MS + step * 40 * MS
         report.range(at, at + 39 * MS, f"step {step}")
-        for i in range(32 * 40):
-            start = at + i * 25 * US
-            report.kernel(start, start + 30 * US, start + 130 * US + i % 7 * 100 * US, f"layer_{i // 32 % 5}", device=i % 32, thread=i % 32)
+        for i in range(gpus * 40):
+            start = at + i * 25 * US // times
+            report.kernel(start, start + 30 * US, start + 130 * US + i % 7 * 100 * US, f"layer_{i // gpus % 5}", device=i % gpus, thread=i % gpus)
 
 
-def many_names(report):
+def many_names(report, times=1):
     """Steps of kernels that nearly all have another name and another grid."""
-    for step in range(3):
+    for step in range(3 * times):
         at = MS + step * 60 * MS
         report.range(at, at + 59 * MS, f"step {step}")
         for i in range(3000):
@@ -133,9 +134,9 @@ def many_names(report):
             report.kernel(start, start + 10 * US, start + 27 * US, name, grid=1 + (step * 3000 + i) * 3)
 
 
-def one_hot(report):
+def one_hot(report, times=1):
     """A C++ program that waits for each of its kernels, thousands of times."""
-    for i in range(4000):
+    for i in range(4000 * times):
         at = MS + i * 60 * US
         report.kernel(at, at + 6 * US, at + 10 * US, "scatter")
         report.kernel(at + 3 * US, at + 10 * US, at + 30 * US, "relax")
@@ -152,24 +153,35 @@ def many_findings(report):
             report.kernel(at + (10 + i * 5) * US, at + (20 + i * 120) * US, at + (130 + i * 120) * US, f"kernel_{i}")
 
 
-EMPTY = {"many-steps": many_steps, "launch-bound": launch_bound, "many-gpus": many_gpus, "many-names": many_names, "many-findings": many_findings}
+# By kind: the recorded report whose tables it has, and what is added to these once they are empty.
+MADE = {"many-steps": ("good", many_steps), "launch-bound": ("good", launch_bound), "many-gpus": ("good", many_gpus),
+        "many-names": ("good", many_names), "one-hot": ("cu-data-dependent-sync", one_hot)}
 LONGER = {"um": 2, "gpumetrics": 3, "starved": 3}
+
+
+def write_report(fixtures, folder, name, recorded, change, empty=True):
+    path = pathlib.Path(folder) / f"{name}.sqlite"
+    report = Report(pathlib.Path(fixtures) / f"{recorded}.sqlite", path, empty)
+    change(report)
+    report.done()
+    return path
 
 
 def write_long_reports(fixtures, folder):
     """Writes all kinds; returns their paths."""
-    fixtures, folder = pathlib.Path(fixtures), pathlib.Path(folder)
-    made = []
-
-    def write(name, recorded, change, empty=True):
-        report = Report(fixtures / recorded, folder / f"{name}.sqlite", empty)
-        change(report)
-        report.done()
-        made.append(folder / f"{name}.sqlite")
-
-    for name, add in EMPTY.items():
-        write(name, "good.sqlite", add)
-    write("one-hot", "cu-data-dependent-sync.sqlite", one_hot)
+    made = [write_report(fixtures, folder, name, recorded, add) for name, (recorded, add) in MADE.items()]
+    made.append(write_report(fixtures, folder, "many-findings", "good", many_findings))
     for name, times in LONGER.items():
-        write(f"{name}-x{times}", f"{name}.sqlite", lambda report: report.longer(times), empty=False)
+        made.append(write_report(fixtures, folder, f"{name}-x{times}", name, lambda report: report.longer(times), empty=False))
     return made
+
+
+def write_longer_reports(fixtures, folder, times):
+    """Those of MADE, and the starved one, as long `times` over; by kind."""
+    reports = {name: write_report(fixtures, folder, f"{name}-{times}", recorded, lambda report: add(report, times)) for name, (recorded, add) in MADE.items()}
+    reports["starved"] = write_report(fixtures, folder, f"starved-{times}", "starved", lambda report: report.longer(3 * times), empty=False)
+    return reports
+
+
+def write_empty_report(fixtures, folder):
+    return write_report(fixtures, folder, "empty", "good", lambda report: None)
