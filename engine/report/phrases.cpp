@@ -296,6 +296,8 @@ std::string waited_for(const HostWait& wait) {
     case WaitFor::decision: return "for a result that decides what comes next";
     case WaitFor::upload: return "for an upload of " + size;
     case WaitFor::pageable: return "for a copy of " + size + " through pageable memory";
+    case WaitFor::managed:
+    case WaitFor::migration: return "for pages that the host touches next";
     case WaitFor::offload: return "for an offloaded tensor";
     case WaitFor::checkpoint: return "for a checkpoint";
     case WaitFor::memory: return "to give memory back";

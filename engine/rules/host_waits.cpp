@@ -69,7 +69,8 @@ std::vector<HostWait> host_waits(const Analysis& a, const std::vector<Wait>& wai
       replay->trim(without);
       wait.without = predicted(*replay, without, "");
       wait.saves_ns = std::max<Ns>(0, replay->step_ns({}) - wait.without->step_ns);
-      wait.at_most = what == WaitFor::decision || !replay->trusted() ||
+      wait.at_most = what == WaitFor::decision || what == WaitFor::managed ||
+                     what == WaitFor::migration || !replay->trusted() ||
                      (what == WaitFor::result && wait.bytes > single_value_bytes);
     }
     found.push_back(std::move(wait));

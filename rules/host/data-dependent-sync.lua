@@ -40,6 +40,23 @@ return {
       doc = "Share of the turns in which such a result is read back: all but those with nothing \z
         left to select.",
     },
+    products = {
+      default = 0.5,
+      unit = "fraction",
+      doc = "Share of the turns from one of these results to the next that contain a matrix \z
+        product, from which it is a loop over experts or their like: more have one than not.",
+    },
+    compared = {
+      default = 3,
+      unit = "count",
+      doc = "Fewer steps cannot be compared (`trace:read_backs`).",
+    },
+    changing = {
+      default = 0.01,
+      unit = "fraction",
+      doc = "Share of the operations that are not the same in every step, up to which what was \z
+        selected is taken to be constant. Chosen: nothing changes but by chance.",
+    },
     drained = {
       default = 0.5,
       unit = "fraction",
@@ -70,13 +87,15 @@ return {
     why = "Each such result drains the GPU: the host has to wait for it before it can even size \z
       the next tensor, and then starts with an empty GPU. No CUDA graph can be captured across \z
       it, and the host cannot run ahead. Typical finds are loops over experts (`torch.where` for \z
-      each), over detected boxes, or until a flag is set.",
+      each), over detected boxes, or until a flag is set, and masks that pick the nodes or pixels \z
+      that count.",
     fix = "Make shapes known in advance: sort tokens by expert once and multiply all experts \z
       together (`torch._grouped_mm`, megablocks, grouped GEMM of CUTLASS or Transformer Engine), \z
-      pad to a capacity, multiply by a mask (`torch.where` with three arguments) instead of \z
-      selecting, `torch.nonzero_static` with a known size. Or read all sizes together, once, and \z
-      as early as possible. For a loop that ends by a flag: check it every few iterations, or on \z
-      the device (conditional nodes of CUDA graphs, `jax.lax.while_loop`).",
+      pad to a capacity, turn masks that never change into index tensors once, multiply by a mask \z
+      (`torch.where` with three arguments) instead of selecting, `torch.nonzero_static` with a \z
+      known size. Or read all sizes together, once, and as early as possible. For a loop that \z
+      ends by a flag: check it every few iterations, or on the device (conditional nodes of CUDA \z
+      graphs, `jax.lax.while_loop`).",
     wrong = "If the amount of work really depends on data (detection, tree search), skipping work \z
       may be worth the wait. The time is what the GPU is idle there, so better launching saves at \z
       most that; the work that masks or padding add, or that grouped products save, does not show \z
@@ -84,16 +103,36 @@ return {
   },
   advice = {
     {
-      pytorch = {
-        training = "Make shapes known in advance{.}. Experts: sort the tokens by expert once and \z
-          multiply all experts in one grouped product (`torch._grouped_mm`, megablocks, \z
-          Transformer Engine's `GroupedLinear`), or give each a fixed capacity. Masks: \z
-          `torch.where(mask, a, b)` instead of `a[mask]`; `torch.nonzero_static` if a size is \z
-          known.",
-        cuda = "Make shapes known in advance{.}: `torch.where(mask, a, b)` instead of `a[mask]`, \z
-          `torch.nonzero_static` if a size is known, a fixed capacity with padding, grouped \z
-          products (`torch._grouped_mm`) instead of a loop over experts.",
-      },
+      when = "products",
+      pytorch = "Multiply all at once{.}: matrix products follow each of these results, as in a \z
+        loop over experts. Sort the tokens by expert once and multiply all experts in one grouped \z
+        product (`torch._grouped_mm`, megablocks, Transformer Engine's `GroupedLinear`), or give \z
+        each a fixed capacity.",
+    },
+    {
+      when = "constant",
+      unless = "products",
+      pytorch = "Turn masks that never change into index tensors once{.}: what is launched after \z
+        these results is the same in every step, so the same seems to be selected each time. With \z
+        `index = mask.nonzero().squeeze(1)` from before the loop, `x[index]` reads nothing back, \z
+        nor does a count that is kept.",
+      cupy = "Turn masks that never change into index arrays once{.}: what is launched after \z
+        these results is the same in every step, so the same seems to be selected each time. With \z
+        `index = cupy.flatnonzero(mask)` from before the loop, `x[index]` reads nothing back.",
+    },
+    {
+      when = "masks",
+      pytorch = "Select without asking how much{.}: `torch.where(mask, a, b)` instead of \z
+        `a[mask]`, sums and losses weighted by the mask (`ignore_index` for labels), \z
+        `torch.nonzero_static` if a size is known.",
+    },
+    {
+      unless = { "products", "constant", "masks" },
+      pytorch = "Make shapes known in advance{.}: `torch.where(mask, a, b)` instead of `a[mask]`, \z
+        a fixed capacity with padding, and decisions on the device (`torch.cond`).",
+    },
+    {
+      unless = "torch",
       jax = "Keep shapes fixed{.}: `jnp.where` with three arguments, `jnp.nonzero(size=...)`, and \z
         decisions on the device (`jax.lax.cond`, `jax.lax.while_loop`).",
       cupy = "Keep shapes fixed{.}: `cupy.where` with three arguments instead of `a[mask]`, and \z
@@ -103,6 +142,7 @@ return {
         graph.",
     },
     {
+      unless = "constant",
       pytorch = "Or read all sizes together{.}: one `.tolist()` before the loop, instead of one \z
         read for each.",
       cuda = "Or read all results together, once, into pinned memory, before the loop; check a \z
@@ -114,7 +154,7 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local calls, copies = trace:host_waits { on = { "decision" } }
     local found = copies:where { max_bytes = options.max_bytes }
-    local _, _, _, _, sized = trace:read_backs()
+    local read, _, _, changing, sized = trace:read_backs()
     sized = found:minus(found:minus(sized))
     local repeats = trace:fact "steps.found" == 1
     local times = found:count() / steps
@@ -146,6 +186,14 @@ return {
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
     local sizes = 2 * sized:count() >= found:count()
+    local between = found:gaps { "device" }
+    local multiplied = between:keep(
+      { products = trace:ops { class = "gemm_*" } },
+      function(turn) return turn.products > 0 end
+    )
+    local products = multiplied:count() > options.products * between:count()
+    local compared = repeats and steps >= options.compared and read:count() >= 2 * steps
+    local constant = compared and changing:count() <= options.changing * trace:ops():count()
     return {
       {
         subject = sizes and "sizes" or "decisions",
@@ -172,6 +220,12 @@ return {
           },
         },
         owner = calls,
+        seen = {
+          products = products,
+          torch = trace:is "pytorch",
+          constant = sizes and constant,
+          masks = sizes and not products and not constant,
+        },
         evidence = (drained and after or calls):evidence { most = 5 },
       },
     }

@@ -57,6 +57,15 @@ local function steps(blocks, more)
   end
   return trace
 end
+-- The same of PyTorch, with a selection before each result, and `kernel` in place of what comes
+-- after it.
+local function of_pytorch(blocks, kernel)
+  local trace = steps(blocks, { before = "void at::native::NonZeroOp<bool>" })
+  for _, op in ipairs(trace.ops) do
+    if op.kernel == "expert" then op.kernel = kernel end
+  end
+  return trace
+end
 local function changing(step, i) return 10 + (7 * step + 3 * i) % 23 end
 local function steady(_, i) return 10 + i end
 
@@ -173,6 +182,32 @@ return {
         message = "The host reads 4 results back a step to learn how much was selected*",
       },
     },
+  },
+  {
+    name = "speaks of experts where products follow each selection",
+    trace = of_pytorch(changing, "nvjet_tst_gemm"),
+    expect = { { advice = "Multiply all at once: *experts*" } },
+  },
+  {
+    name = "speaks of masks that never change where the same follows in every step",
+    trace = of_pytorch(steady, "void at::native::elementwise"),
+    expect = { { advice = "Turn masks that never change into index tensors once: *" } },
+  },
+  {
+    name = "speaks of masks where other sizes follow in each step",
+    trace = of_pytorch(changing, "void at::native::elementwise"),
+    expect = { { advice = "Select without asking how much: *" } },
+  },
+  {
+    name = "speaks of no masks where nothing selects",
+    trace = (function()
+      local trace = of_pytorch(changing, "void at::native::elementwise")
+      for _, op in ipairs(trace.ops) do
+        if op.kernel == "void at::native::NonZeroOp<bool>" then op.kernel = "route" end
+      end
+      return trace
+    end)(),
+    expect = { { subject = "decisions", advice = "Make shapes known in advance: *" } },
   },
   {
     name = "is silent about norms that are read back, each of another size",

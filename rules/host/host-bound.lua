@@ -28,6 +28,18 @@ return {
       doc = "The share of this time after results that were read back, from which these are the \z
         reason.",
     },
+    value_bytes = {
+      default = 64,
+      unit = "bytes",
+      doc = "At the end of a step the host may log what it reads up to this size, a loss or a \z
+        sum, and then do something else: only what is larger counts there as what it works on.",
+    },
+    large_bytes = {
+      default = 65536,
+      unit = "bytes",
+      doc = "Larger results can be made smaller on the GPU; a token, a count or a list of them is \z
+        what is wanted. As for data-dependent-sync.",
+    },
   },
   messages = {
     named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
@@ -35,12 +47,16 @@ return {
     read = "The host reads a result back {times:once|# times} {a_step} and works on it before it \z
       launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} \z
       ({share:fraction}){name}.{host}{once}",
+    either = "The host reads a result back {times:once|# times} {a_step} and works, on it or on \z
+      the next input, before it launches again: meanwhile the GPU is idle for {idle:lost} of \z
+      {each_step} ({share:fraction}){name}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching \z
       thread computes.{host}{once}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",
     read = "The GPU waits while the host works on its results",
+    either = "The GPU waits while the host works on its results or its next input",
     host = "The GPU waits while the host computes",
   },
   doc = {
@@ -55,9 +71,12 @@ return {
       environments of reinforcement learning, NumPy between two calls of a model, tokenizing, \z
       sampling, logging. A faster GPU changes nothing then, and no CUDA graph reaches across.",
     fix = "Do that work on the GPU, so that no result has to come back: vectorized environments \z
-      (Isaac Lab, Brax, gymnax), torch or cupy instead of NumPy. Otherwise let both work at once: \z
-      two halves of the batch that take turns, a thread or process that prepares the next one; \z
-      and do what nothing waits for (logging, metrics) later and less often.",
+      (Isaac Lab, Brax, gymnax), torch or cupy instead of NumPy. Metrics: keep counts and sums on \z
+      the device (`torch.bincount`, `scatter_add_`) and read them at the end. Otherwise let both \z
+      work at once: two halves of the batch that take turns, a thread or process that prepares \z
+      the next one or works on the results of the last; and do what nothing waits for (logging, \z
+      metrics) less often. A thread beside the GPU hides no more of its work than the rest of a \z
+      step lasts.",
     wrong = "If only the host knows what comes next (a simulator, a customer's next request), the \z
       GPU has to wait. A server that is idle for lack of requests is no problem.",
   },
@@ -82,13 +101,50 @@ return {
         them there once.",
     },
     {
+      when = { "read", "state" },
+      unless = { "planner", "owner" },
+      pytorch = "If this is a state that is saved, write it beside the {units}{.}: \z
+        `torch.distributed.checkpoint.async_save`, or copy it to pinned memory and let a thread \z
+        write it; and less often.",
+      cuda = "If this is a state that is saved, write it beside the {units}{.}: copy it to pinned \z
+        memory, and let a thread write it; and less often.",
+    },
+    {
+      when = { "read", "input" },
+      unless = { "planner", "on_cpu", "owner" },
+      pytorch = "Prepare inputs ahead{.}: a single value is read back before this work, and much \z
+        more is uploaded after it, so it is most likely the next input. Let workers load it \z
+        (`DataLoader`, `num_workers`), or make it on the GPU.",
+      cuda = "Prepare inputs ahead{.}: a single value is read back before this work, and much \z
+        more is uploaded after it, so it is most likely the next input. Let another thread or \z
+        process make it while the GPU works, or make it on the GPU.",
+    },
+    {
+      when = { "read", "kept" },
+      unless = { "planner", "on_cpu", "owner", "state", "small" },
+      pytorch = "Compute what is wanted of these results on the GPU{.}: nothing goes back to it \z
+        from the host's work on them, so they may be metrics, sums or what is written. In torch \z
+        (`torch.bincount`, `scatter_add_`, `argmax`, `topk`, masks) only a few numbers are left \z
+        to read, or none until the end.",
+      cupy = "Compute what is wanted of these results on the GPU{.}: nothing goes back to it from \z
+        the host's work on them, so they may be metrics, sums or what is written. With cupy \z
+        instead of NumPy (`cupy.bincount`, sums, masks) only a few numbers are left to read.",
+      jax = "Compute what is wanted of these results on the GPU{.}: nothing goes back to it from \z
+        the host's work on them, so they may be metrics, sums or what is written. With \z
+        `jax.numpy` instead of NumPy only a few numbers are left to read.",
+      cuda = "Compute what is wanted of these results on the GPU{.}: nothing goes back to it from \z
+        the host's work on them, so they may be metrics, sums or what is written. Reduce them in \z
+        a kernel (CUB, thrust), and read only that.",
+    },
+    {
       when = "read",
-      unless = { "planner", "on_cpu" },
+      unless = { "planner", "on_cpu", "kept", "input" },
       pytorch = {
-        training = "Keep the work in between on the GPU{.}: an environment, a reward or a sampler \z
-          written in torch, or vectorized for the GPU. Then nothing has to be read back.",
-        cuda = "Do the work in between on the GPU{.}: torch instead of NumPy. Then nothing has to \z
-          be read back.",
+        training = "Do the work in between on the GPU{.}: an environment, a reward, a sampler or \z
+          a metric written in torch, or vectorized for the GPU. Then nothing has to be read back.",
+        cuda = "Do the work in between on the GPU{.}: tensors there instead of NumPy or tensors \z
+          on the CPU, and what is summed up or put together stays there. Then nothing has to be \z
+          read back until the end.",
       },
       jax = "Do the work in between in jax{.}: under the same jit (`jax.lax.scan`, \z
         `jax.lax.cond`). Then nothing has to be read back.",
@@ -97,19 +153,52 @@ return {
       cuda = "Do the work in between in a kernel{.}: then nothing has to be read back.",
     },
     {
+      when = { "read", "kept", "small" },
+      unless = { "planner", "on_cpu", "owner", "state" },
+      "Hand these results to another thread or process{.}, or take those of several {units} \z
+        together: nothing goes back to the GPU from the host's work on them, so it can go on with \z
+        the next {unit}{beside}.",
+    },
+    {
+      when = { "read", "kept" },
+      unless = { "planner", "small", "state" },
+      "Or let another thread or process do it{.} while the GPU goes on with the next {unit}, and \z
+        less often{beside}.",
+    },
+    {
       when = "read",
-      unless = "planner",
+      unless = { "planner", "kept", "either", "state" },
       "Or let both work at once{.}: split the batch in two, and let the GPU compute one half \z
-        while the host works on the other.",
+        while the host works on the other{beside}.",
+    },
+    {
+      when = { "read", "either" },
+      unless = { "planner", "input", "state" },
+      "Or let another thread or process work on these results{.} while the GPU goes on with the \z
+        next {unit}{beside}. If that needs what comes of them, split the batch in two, and let \z
+        the GPU compute one half while the host works on the other.",
+    },
+    {
+      when = { "read", "either" },
+      unless = { "planner", "owner", "input" },
+      pytorch = "If it is the next input that the host prepares there, let workers do that \z
+        (`DataLoader`, `num_workers`).",
     },
     {
       when = "launches_too",
       unless = { "planner", "read", "owner" },
       "Move host work off the launching thread{.}: what {what} does in addition to launching can \z
-        go to another thread or process, or run ahead of time or less often.",
+        go to another thread or process, or run ahead of time or less often{beside}.",
     },
     {
+      when = "longer",
       unless = { "planner", "read", "launches_too", "owner", "on_cpu" },
+      "Do this work on the GPU, in several processes, or less of it{.}: {what} takes longer than \z
+        the rest of {a_step}. One thread beside the GPU would save at most {hidden:ns} of \z
+        {all:ns}.",
+    },
+    {
+      unless = { "planner", "read", "launches_too", "owner", "on_cpu", "longer" },
       "Move this work off the launching thread{.}: do {what} in another thread or process, ahead \z
         of time, less often, or on the GPU.",
     },
@@ -135,6 +224,8 @@ return {
     -- What comes in every n-th step only is step-outlier's.
     local _, regular = require "regular_pauses"(trace)
     local pauses = trace:idle({ stretch = "works" }):minus(regular)
+    local _, saving, saved = require "saved_state"(trace)
+    if saved then pauses = pauses:minus(saving) end
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return {} end
@@ -144,10 +235,35 @@ return {
     local waiting = pauses:where { does = { "wait", "sleep" } }
     if doing and require "doing"(trace, waiting, 0) == doing then return {} end
     local copies = trace:read_backs()
-    local after = pauses:where { after = copies }
+    local _, waited = trace:host_waits { on = { "result", "decision", "pageable" } }
+    local last =
+      waited:where({ direction = "d2h", min_bytes = options.value_bytes + 1 }):minus(copies)
+    local after = pauses:where { after = copies:plus(last) }
     local read = after:union_ns() >= options.read * idle
+    -- If nothing is sent until the next result, the host's work is no input of what the GPU does.
+    local turns = copies:plus(last):gaps { "device" }
+    local function before_sending(least_bytes, rows)
+      local sends = turns:keep(
+        { sent_ns = trace:ops { direction = "h2d", min_bytes = least_bytes } },
+        function(turn) return turn.sent_ns > 0 end
+      )
+      return rows:where({ inside = sends }):union_ns()
+    end
+    local kept = 2 * before_sending(0, after) < after:union_ns()
+    local large = copies:plus(last):where { min_bytes = options.large_bytes + 1 }
+    local small = 2 * after:where({ after = large }):union_ns() < after:union_ns()
+    local state = saved == nil and 2 * after:overlap_ns(saving) >= after:union_ns()
+    -- After a single value, or at the end of a step, the host may also make the next input.
+    local single = copies:where { max_bytes = options.value_bytes }
+    local either = not kept
+      and 2 * after:where({ after = single:plus(last) }):union_ns() > after:union_ns()
+    local input = either
+      and 2 * before_sending(options.large_bytes + 1, after:where { after = single })
+        > after:union_ns()
+    -- Of its time, a thread beside the GPU hides as much as the rest of the steps lasts.
+    local hidden = math.min(idle, total - idle)
     local at_most, once = require "start_or_end"(trace, pauses)
-    local times = copies:count() / steps
+    local times = math.min(copies:plus(last):count(), after:count()) / steps
     local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
     local planner = not at_most
       and (trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm")
@@ -168,7 +284,7 @@ return {
     return {
       {
         subject = "host",
-        message = read and "read" or doing and "named" or "host",
+        message = read and (either and "either" or "read") or doing and "named" or "host",
         data = {
           idle = idle / steps,
           share = share,
@@ -178,6 +294,12 @@ return {
           within = doing and within ~= "" and string.format(" (within '`%s`')", within:short())
             or "",
           what = what or "it",
+          all = idle / steps,
+          hidden = hidden / steps,
+          beside = hidden < idle and string.format(
+            "; a thread beside it hides at most %.0f %% of that work",
+            100 * hidden / idle
+          ) or "",
           on_cpu = on_cpu,
           name = what and ", most of it in " .. what or "",
           times = math.max(1, math.floor(times + 0.5)),
@@ -209,6 +331,12 @@ return {
           named_work = what,
           on_cpu = on_cpu,
           launches_too = launches_too,
+          kept = kept,
+          small = small,
+          input = input,
+          state = state,
+          read = read,
+          longer = hidden < idle,
           eager = eager,
           doing = doing,
         },

@@ -45,7 +45,7 @@ end
 
 -- A result that the host reads back, works on for `time` us, and then launches again, five times a
 -- step.
-local function reads(time, more)
+local function reads(time, more, bytes, upload_bytes)
   local ops, calls = {}, {}
   for i = 0, 4 do
     local at = 2000 * i
@@ -54,7 +54,7 @@ local function reads(time, more)
       at + 401,
       at + 403,
       copy = "d2h",
-      bytes = 512,
+      bytes = bytes or 512,
       to = "pageable",
       launched = { at + 12, at + 404 },
     }
@@ -63,7 +63,7 @@ local function reads(time, more)
       at + 430 + time,
       at + 440 + time,
       copy = "h2d",
-      bytes = 32768,
+      bytes = upload_bytes or 32768,
       from = "pageable",
       launched = { at + 415 + time, at + 425 + time },
     }
@@ -86,6 +86,58 @@ local function reads(time, more)
   return trace
 end
 
+-- The same, with a kernel in place of what is sent to the GPU afterwards.
+local function keeps(time, bytes)
+  local trace = reads(time)
+  for _, op in ipairs(trace.ops) do
+    if op.copy == "h2d" then
+      op.copy, op.bytes, op.from, op.kernel = nil, nil, nil, "policy"
+    elseif op.copy then
+      op.bytes = bytes
+    end
+  end
+  return trace
+end
+
+-- Ten tensors at the end of each step, which may be written; nothing shows whether without calls
+-- of the system.
+local function saves(os_calls)
+  local trace = {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9900, "step {n}" } },
+    ops = { { 20, 4000, kernel = "k", launched = { 5, 10 } } },
+    os_calls = os_calls,
+    not_collected = not os_calls and { "os_calls" } or nil,
+  }
+  for i = 0, 9 do
+    local at = 4010 + 100 * i
+    trace.ops[#trace.ops + 1] = {
+      at,
+      at + 90,
+      copy = "d2h",
+      bytes = 2097152,
+      to = "pageable",
+      launched = { at - 5, at + 92 },
+    }
+  end
+  trace.ops[#trace.ops + 1] = { 9800, 9890, kernel = "k", launched = { 9790, 9795 } }
+  return trace
+end
+
+-- A result of so many bytes at the end of each step, on which the host may work before the next
+-- upload.
+local function last(bytes)
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 5600, "step {n}" } },
+    ops = {
+      { 20, 30, copy = "h2d", bytes = 32768, launched = { 5, 10 } },
+      { 40, 5000, kernel = "k", launched = { 12, 18 } },
+      { 5001, 5500, copy = "d2h", bytes = bytes, to = "pageable", launched = { 20, 5505 } },
+    },
+  }
+end
+
 return {
   {
     name = "fires on what lies between a result and the next upload",
@@ -106,6 +158,67 @@ return {
     expect = {
       { severity = "error", message = "The host reads a result back 5 times a step*" },
     },
+  },
+  {
+    name = "has work done on the GPU from which nothing goes back to it",
+    trace = keeps(1000, 1048576),
+    expect = { { advice = "Compute what is wanted of these results on the GPU: *" } },
+  },
+  {
+    name = "has small results handed on, of which the GPU could make nothing smaller",
+    trace = keeps(1000, 512),
+    expect = { { advice = "Hand these results to another thread or process, or *" } },
+  },
+  {
+    name = "has work done on the GPU whose result goes back to it",
+    trace = reads(1000),
+    expect = { { advice = "Do the work in between in a kernel: *" } },
+  },
+  {
+    name = "takes work between a single value and a large upload for the next input",
+    trace = reads(1000, nil, 8, 131072),
+    expect = {
+      { message = "*works, on it or on the next input,*", advice = "Prepare inputs ahead: *" },
+    },
+  },
+  {
+    name = "does not take it for that where little is uploaded",
+    trace = reads(1000, nil, 8),
+    expect = { { advice = "Do the work in between in a kernel: *" } },
+  },
+  {
+    name = "leaves time next to checkpoints to checkpoint-stall",
+    trace = saves({ { 5600, 7000, "fwrite" } }),
+    expect = "clean",
+  },
+  {
+    name = "says of much that is read in a row that it may be saved",
+    trace = saves(),
+    expect = { { advice = "If this is a state that is saved, write it beside the steps: *" } },
+  },
+  {
+    name = "does not take another thread's wait for what the host does",
+    trace = reads(1000, {
+      ranges = { { 0, 9990, "step {n}" }, { 100, 200, "backward", thread = "autograd" } },
+      os_calls = { { 210, 9900, "pthread_cond_wait", thread = "autograd" } },
+    }),
+    expect = { { message = "The host reads a result back 5 times a step*" } },
+  },
+  {
+    name = "says of work after a step's last result that it may be for the next",
+    trace = last(1048576),
+    expect = {
+      {
+        confidence = "high",
+        message = "The host reads a result back once a step and works, on it or on the next \z
+          input, before*",
+      },
+    },
+  },
+  {
+    name = "does not take a logged loss for what the host works on",
+    trace = last(4),
+    expect = { { message = "*while the launching thread computes." } },
   },
   {
     name = "is silent about results that are read back and followed at once",
@@ -188,6 +301,16 @@ return {
     name = "says of other work that it can go elsewhere",
     trace = of_pytorch "simulate",
     expect = { { advice = "Move this work off the launching thread: *" } },
+  },
+  {
+    name = "says first what no thread beside the GPU can hide",
+    trace = steps(6000),
+    expect = {
+      {
+        advice = "Do this work on the GPU, in several processes, or less of it: *would save at \z
+          most 3.9* ms of 6.0* ms.",
+      },
+    },
   },
   {
     name = "names many short ones by what they have in common",

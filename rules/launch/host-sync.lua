@@ -8,6 +8,12 @@ local function idle_after(trace, calls)
   return trace:idle({ cause = "sync", name = names }):plus(trace:idle(after)):union_ns()
 end
 
+-- The key of the owner of at least half of their time, if it is known.
+local function owner_of(calls)
+  local owner = calls:owners()[1]
+  return owner and 2 * owner.sum_ns >= calls:sum "duration_ns" and owner.key or nil
+end
+
 return {
   id = "host-sync",
   category = "launch",
@@ -76,8 +82,8 @@ return {
       profiler adds: a profiler makes the host late, and recorded waits short. Whatever the host \z
       does after a wait, launching or its own work, then runs beside the GPU, as far as the host \z
       can keep up. Waits for offloaded tensors, synchronous copies, large copies through pageable \z
-      memory, memory that is given back and results that decide what is launched next belong to \z
-      other rules (`trace:host_waits`).",
+      memory, pages of managed memory that then move to the host, memory that is given back and \z
+      results that decide what is launched next belong to other rules (`trace:host_waits`).",
     why = "The GPU stays busy only while the host launches ahead of it. A wait lets the GPU catch \z
       up; whatever the host does next, launching or loading, happens with the GPU idle.",
     fix = 'Read results seldom and late: no `.item()`, `.cpu()`, `print(loss)` or if tensor: in \z
@@ -87,7 +93,9 @@ return {
       events).',
     wrong = "A loop that has to decide on the host based on what the GPU computed has to wait, \z
       and so has one that works on what it read: where more than single values are read, the \z
-      saving is an upper limit. `GradScaler` waits once a step; BF16 needs no `GradScaler`.",
+      saving is an upper limit. What the host reads from memory that kernels write in place \z
+      (managed, mapped) does not show unless its pages move. `GradScaler` waits once a step; BF16 \z
+      needs no `GradScaler`.",
   },
   advice = {
     {
@@ -139,7 +147,8 @@ return {
           back each time. Do so every few iterations, or read that of the previous one.",
       },
       cuda = "Read results less often{.}: a single value is read back, a flag or a sum. Do so \z
-        every few iterations, or read that of the previous one, into pinned memory.",
+        every few iterations, and compute it only then, which saves its kernels too; or read that \z
+        of the previous iteration, into pinned memory.",
     },
     {
       when = "results",
@@ -147,6 +156,13 @@ return {
       "Launch ahead, and read results a step later{.}: {bytes:bytes} are read back each time, and \z
         nothing is launched until they are there. Copy into pinned memory, launch the next step, \z
         and wait for the copy's event only then: planning and launching overlap with the GPU.",
+    },
+    {
+      when = "managed",
+      unless = { "several_values", "one_value", "results" },
+      "Read results less often, or a step later{.}: the host touches pages of managed memory \z
+        after these waits, so it needs what the GPU wrote there, and has to wait for it. Let the \z
+        GPU reduce it to a few numbers, and copy those into pinned memory every few {units}.",
     },
     {
       when = "uploads",
@@ -166,7 +182,15 @@ return {
         `cudaMemcpyAsync`. Small values can go as kernel arguments.",
     },
     {
-      unless = { "planner", "several_values", "one_value", "results", "uploads", "owner" },
+      unless = {
+        "planner",
+        "several_values",
+        "one_value",
+        "results",
+        "managed",
+        "uploads",
+        "owner",
+      },
       pytorch = "Remove `torch.cuda.synchronize()` and `stream.synchronize()`{.}: no value is \z
         read back at these waits, so they may only be there for timing. Use `torch.cuda.Event` \z
         instead.",
@@ -181,9 +205,10 @@ return {
         taskwait.",
       julia = "Remove `CUDA.@sync` and `synchronize()`{.}: no value is read back at these waits, \z
         so they may only be there for timing.",
-      cuda = "Remove `{brief}` calls that only time or check{.}: no value is read back at these \z
-        waits. Events (`cudaEventRecord`) time without a wait, and kernels of one stream wait for \z
-        each other anyway.",
+      cuda = "Remove `{brief}` calls that only time or check{.}: no value is copied back at these \z
+        waits, so only a host that reads mapped or managed memory needs them. Events \z
+        (`cudaEventRecord`) time without a wait, and kernels of one stream wait for each other \z
+        anyway.",
     },
     {
       trainer = "Set `logging_nan_inf_filter=False` and a larger `logging_steps`.",
@@ -198,25 +223,21 @@ return {
   evaluate = function(trace, options)
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local purposes =
-      { on = { "work", "result", "upload" }, class = { "sync", "copy", "event" } }
+      { on = { "work", "result", "managed", "upload" }, class = { "sync", "copy", "event" } }
     local calls, copies = trace:host_waits(purposes)
     -- What is measured once for each shape belongs to the start, unless a loop does it again.
-    if trace:fact "steps.found" == 0 then
-      local owner = calls:owners()[1]
-      if
-        owner
-        and owner.key == "autotuning"
-        and 2 * owner.sum_ns >= calls:sum "duration_ns"
-      then
-        return {}
-      end
-    end
+    if trace:fact "steps.found" == 0 and owner_of(calls) == "autotuning" then return {} end
     if calls:count() == 0 then return {} end
     local single = copies:where { direction = "d2h", max_bytes = options.value_bytes }
     local change = { { unblock = calls } }
     local lost = trace:saves_ns(change) or idle_after(trace, calls)
     local share = lost / total
     if lost == 0 or share < options.share then return {} end
+    -- Who gets ahead only waits longer for what comes at its own pace, which the replay takes for
+    -- work to hide.
+    local starved =
+      trace:idle({ cause = "input" }):where({ does = { "wait", "sleep" } }):union_ns()
+    if starved > 0 and starved >= lost - starved then return {} end
 
     local call = calls:group("name")[1].key
     local of_name = calls:where { name = call }
@@ -237,6 +258,7 @@ return {
         range, range_ns = group.key, ns
       end
     end
+    local managed = trace:host_waits { on = { "managed" }, class = purposes.class }
     local results = copies:where { direction = "d2h" }
     local values, read = single:count() / steps, results:count() / steps
     -- Servers that generate tokens wait for the sampled one before they plan the next step; each
@@ -245,8 +267,18 @@ return {
     local uploads = values < options.one_value
       and read < options.one_value
       and 2 * copies:where({ direction = "h2d" }):count() >= calls:count()
+    -- Where no one is known to own most of them, those of the values that the advice speaks of.
+    local of_values = not owner_of(calls)
+        and values >= options.one_value
+        and trace:host_waits {
+          on = { "result" },
+          class = purposes.class,
+          max_bytes = options.value_bytes,
+        }
+      or calls
     local several = values >= options.several_values
     local one = not several and values >= options.one_value
+    local forecast = results:count() == single:count() and managed:count() == 0
     return {
       {
         subject = call,
@@ -266,9 +298,9 @@ return {
         },
         -- What is more than a flag or a sum may be what the host works on next: a limit, and no
         -- forecast.
-        about = results:count() == single:count(),
+        about = forecast,
         recoverable_ns = lost,
-        change = results:count() == single:count() and change or nil,
+        change = forecast and change or nil,
         at_most = trace:fact "steps.found" == 0 and of_name:count() < options.least and "note"
           or nil,
         confidence = "high",
@@ -282,8 +314,9 @@ return {
           { name = "host blocked", value = calls:union_ns() / total, unit = "fraction" },
         },
         evidence = calls:evidence { most = 5 },
-        owner = calls,
+        owner = of_values,
         seen = {
+          managed = 2 * managed:count() > calls:count(),
           uploads = uploads,
           planner = planner,
           turns = trace:is "jax" and one,

@@ -112,6 +112,44 @@ local function reads(within, before, kernel)
   end
   return trace
 end
+-- In turns a flag that is read back, and a larger result that is waited for longer.
+local function flags_and_results()
+  local trace = reads("aten::is_nonzero", "aten::any", "void at::native::reduce")
+  for i = 0, 19 do
+    local at, within = i * 500, trace.ranges[2 * i + 3]
+    if i % 2 == 1 then
+      trace.ops[i + 21].bytes, within[3] = 512, "aten::copy_"
+    else
+      trace.ops[i + 1][2] = at + 200
+      trace.ops[i + 21][1], trace.ops[i + 21][2] = at + 200, at + 201
+      trace.calls[i + 1][2], within[2] = at + 205, at + 206
+    end
+  end
+  return trace
+end
+-- The host waits for the device, and touches a page that moves to it, before it launches again.
+local function touches(bytes, cause)
+  local trace = steps(150, { call = "cudaDeviceSynchronize", kernel = "stencil" })
+  for i = 0, 19 do
+    local at = i * 500
+    trace.ops[#trace.ops + 1] = {
+      at + 20,
+      at + 60,
+      copy = "um_d2h",
+      bytes = bytes,
+      cause = cause or "fault",
+    }
+  end
+  return trace
+end
+-- At the end of each step the host fetches a batch, in which it may wait for a worker.
+local function fetches(waits)
+  local trace = steps(20)
+  trace.ops[20], trace.calls[20] = nil, nil
+  trace.ranges[2] = { 9506, 9994, "dataloader" }
+  trace.os_calls = waits and { { 9508, 9992, "sem_clockwait" } } or {}
+  return trace
+end
 local norm_kernel =
   "void at::native::reduce_kernel<512, 1, ReduceOp<float, at::native::NormTwoOps<float>>>"
 -- Each wait is for an upload, of which nothing shows more than its copy.
@@ -168,7 +206,37 @@ local cases = {
   {
     name = "says what to do about flags",
     trace = reads("aten::is_nonzero", "aten::any", "void at::native::reduce"),
-    expect = { { advice = "Read flags together*" } },
+    expect = { { advice = "Leave checks out, or read their flags together: *" } },
+  },
+  {
+    name = "goes by the values where larger results are waited for longer",
+    trace = flags_and_results(),
+    expect = { { advice = "Leave checks out, or read their flags together: *" } },
+  },
+  {
+    name = "saves nothing where the host then waits longer for a loader's workers",
+    trace = fetches(true),
+    expect = "clean",
+  },
+  {
+    name = "has the host load beside the GPU where it does that itself",
+    trace = fetches(false),
+    expect = { { severity = "warning" } },
+  },
+  {
+    name = "removes no wait after which the host touches pages of managed memory",
+    trace = touches(4096),
+    expect = { { advice = "Read results less often, or a step later: *" } },
+  },
+  {
+    name = "leaves waits to the rules of unified memory after which much of it moves",
+    trace = touches(1048576),
+    expect = "clean",
+  },
+  {
+    name = "knows that pages which make room are no results",
+    trace = touches(4096, "eviction"),
+    expect = { { advice = "Remove cudaDeviceSynchronize calls that only time or check: *" } },
   },
   {
     name = "says what to do about values that no table lists",

@@ -262,36 +262,21 @@ return {
         "no range marks a checkpoint or an evaluation, and copies were not recorded",
         (select(3, trace:available "copies"))
     end
-    local _, burst =
-      trace:runs { of = down:minus((trace:round_trips())), least = options.burst }
+    local burst, pauses, written = require "saved_state"(trace, options)
     local bytes = burst:where { min_bytes = options.tensor_bytes }:sum "bytes"
     if bytes < options.burst_bytes then return none() end
-    local pauses = trace
-      :idle { after = burst }
-      :plus(trace:idle { before = burst })
-      :where { cause = { "sync", "launch*", "allocation", "dependency", "unknown" } }
     local stall = pauses:union_ns() + burst:exposed_ns(compute)
     local share = stall / total
     if share == 0 or share < options.note_share then return none() end
-    local known, reason, record_with = trace:available "os_calls"
-    if not known then
+    if written == nil then
+      local _, reason, record_with = trace:available "os_calls"
       return nil,
         "many large copies go to the host and no range says why; whether files are written then \z
           is unknown: "
           .. reason,
         record_with
     end
-    local written = 0
-    for _, group in ipairs(pauses:group("thread", 1000)) do
-      written = written
-        + trace
-          :os_calls {
-            thread = group.key,
-            name = { "write*", "pwrite*", "fwrite*", "fsync*", "fdatasync*", "msync*" },
-          }
-          :overlap_ns(group.rows)
-    end
-    if written == 0 or written < options.write_share * pauses:union_ns() then return none() end
+    if not written then return none() end
     return {
       {
         subject = "checkpoint",

@@ -102,6 +102,24 @@ TEST_CASE("waits: a result that tells how much was selected decides") {
   CHECK(waits_of(steps_with(select + flag + kernel + another, "")) == "decision result");
 }
 
+TEST_CASE("waits: who touches pages that kernels wrote has waited for a result") {
+  const auto touched = [](int at, int bytes, const char* cause = "fault") {
+    return waits_of(
+        steps_with(fmt::format("{{ {}, {}, copy = 'um_d2h', bytes = {}, cause = '{}' }},", at,
+                               at + 100, bytes, cause),
+                   "{ 30, 430, 'cudaDeviceSynchronize' }"));
+  };
+  CHECK(touched(450, 4096) == "managed");
+  CHECK(touched(450, 65536) == "managed");
+  CHECK(touched(450, 65537) == "migration");
+  // Prefetched, they arrive while it waits.
+  CHECK(touched(425, 1 << 20, "prefetch") == "managed");
+  // Before the wait, after the next launch, or to make room.
+  CHECK(touched(20, 4096) == "work");
+  CHECK(touched(725, 4096) == "work");
+  CHECK(touched(450, 4096, "eviction") == "work");
+}
+
 TEST_CASE("waits: who waits before it moves a tensor away or back waits for that") {
   std::string ops, calls;
   for (int i = 0; i < 4; ++i) {

@@ -10,8 +10,9 @@
 namespace gh {
 namespace {
 
-constexpr std::array names{"work",    "result",     "decision", "upload",    "pageable",
-                           "offload", "checkpoint", "memory",   "unrecorded"};  // by WaitFor
+constexpr std::array names{"work",      "result",  "decision",   "upload", "pageable",  "managed",
+                           "migration", "offload", "checkpoint", "memory", "unrecorded"};
+static_assert(names.size() == static_cast<std::size_t>(WaitFor::count));
 
 bool is_pageable(const Ops& ops, Row copy) {
   return ops.source[copy] == MemoryKind::pageable || ops.target[copy] == MemoryKind::pageable;
@@ -40,6 +41,7 @@ class WaitFinder {
         saving_.push_back({t_.ranges.start[r], t_.ranges.end[r]});
     saving_ = united(std::move(saving_));
     find_trims();
+    find_pages();
   }
 
   std::vector<Wait> find() {
@@ -72,6 +74,7 @@ class WaitFinder {
         // Who waits before it moves a tensor away or back waits for that.
         if (offloaded_.holds(op))
           for (const std::size_t i : work) found_[i].what = WaitFor::offload;
+        before_launch(work, t_.calls.start[call]);
         work.clear();
         if (crosses_link(t_.ops.copy[op]) && !is_unified(t_.ops.copy[op])) {
           const bool waited =
@@ -102,6 +105,46 @@ class WaitFinder {
       } else if (a_.names.waits[t_.calls.name[call]] != 0) {
         add(call, WaitFor::memory, no_row, call);
       }
+    }
+    before_launch(work, t_.capture_end);
+  }
+
+  // Who waits for work and then touches pages that kernels wrote has waited for a result.
+  void before_launch(const std::vector<std::size_t>& waits, Ns launch) {
+    for (const std::size_t i : waits) {
+      Wait& wait = found_[i];
+      const Pages& pages = pages_[t_.threads[t_.calls.thread[wait.call]].process];
+      const auto [moved, bytes] = pages.within({t_.calls.start[wait.call], launch});
+      if (moved && wait.what == WaitFor::work)
+        wait.what = bytes < large_copy_bytes ? WaitFor::managed : WaitFor::migration;
+    }
+  }
+
+  // Pages of managed memory that went to the host, in order; not those that had to make room. What
+  // the program prefetches is a copy, however large.
+  struct Pages {
+    std::vector<Ns> start;
+    std::vector<std::int64_t> sum{0};  // of bytes that nobody asked for, up to each of them
+
+    // Whether any went, and how many bytes.
+    std::pair<bool, std::int64_t> within(Span span) const {
+      const auto at = [&](Ns ns) {
+        return static_cast<std::size_t>(std::lower_bound(start.begin(), start.end(), ns) -
+                                        start.begin());
+      };
+      const std::size_t from = at(span.start), to = at(span.end);
+      return {from < to, from < to ? sum[to] - sum[from] : 0};
+    }
+  };
+  void find_pages() {
+    pages_.resize(t_.processes.size());
+    for (Row op = 0; op < t_.ops.size(); ++op) {
+      if (t_.ops.copy[op] != CopyKind::um_d2h || t_.ops.cause[op] == MigrationCause::eviction)
+        continue;
+      Pages& pages = pages_[t_.streams[t_.ops.stream[op]].process];
+      pages.start.push_back(t_.ops.start[op]);
+      const bool asked = t_.ops.cause[op] == MigrationCause::prefetch;
+      pages.sum.push_back(pages.sum.back() + (asked ? 0 : t_.ops.bytes[op]));
     }
   }
 
@@ -175,6 +218,7 @@ class WaitFinder {
   std::vector<Row> launched_;  // by call: the last operation that it launched
   Spans saving_;               // when something is saved
   std::vector<Spans> trims_;   // by thread; empty without pools
+  std::vector<Pages> pages_;   // by process
   std::size_t joined_ = none;  // the first of the waits that are one, with no kernel since
   std::vector<Wait> found_;
 };

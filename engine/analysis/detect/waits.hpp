@@ -19,6 +19,8 @@ enum class WaitFor : std::uint8_t {
   decision,    ///< one that decides what is launched next, or how much
   upload,      ///< a copy to the GPU, after which no kernel was launched
   pageable,    ///< a large copy, either way, which the host feeds through pageable memory
+  managed,     ///< a result in managed memory, whose pages go to the host before its next launch
+  migration,   ///< the same where more than 64 KiB go without having been asked for
   offload,     ///< a tensor that leaves the device and returns, or weights that are streamed in
   checkpoint,  ///< whatever is saved then
   memory,      ///< memory to be given back, for which everything launched before has to end

@@ -56,17 +56,18 @@ bool any_within(const std::vector<Ns>& times, Span span) {
 HostWork::HostWork(const Trace& trace, const NameClasses& names, const Nesting& nesting,
                    const std::vector<std::uint8_t>& operators, Ns step_ns)
     : trace_(trace),
+      names_(names),
       threads_(trace, names),
       nesting_(nesting),
       operators_(operators),
       says_nothing_(trace.ranges.size()) {
-  find_narrators(names, step_ns);
+  find_narrators(step_ns);
   watch();
 }
 
-void HostWork::find_narrators(const NameClasses& names, Ns step_ns) {
+void HostWork::find_narrators(Ns step_ns) {
   const Ranges& ranges = trace_.ranges;
-  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace_, names);
+  const std::vector<std::vector<Ns>> launched = launches_of_threads(trace_, names_);
   std::vector<std::size_t> telling(trace_.threads.size());  // by thread: how many ranges
   for (Row r = 0; r < ranges.size(); ++r) {
     const Span span{ranges.start[r], ranges.end[r]};
@@ -91,10 +92,16 @@ HostWork::Doing HostWork::during(std::uint16_t thread, std::uint16_t process, Sp
   if (stretch.length() <= 0) return {};
   if (thread != no_index)
     if (const Doing own = of_thread(thread, stretch); own.name != 0) return own;
-  for (const std::uint16_t other : narrators_[process])
-    if (other != thread)
-      if (const Doing beside = of_thread(other, stretch); beside.name != 0) return beside;
+  for (const std::uint16_t other : narrators_[process]) {
+    if (other == thread) continue;
+    const Doing beside = of_thread(other, stretch);
+    if (beside.name != 0 && !waits(beside.name)) return beside;
+  }
   return {};
+}
+
+bool HostWork::waits(NameId name) const {
+  return names_.does(OsCallDoes::wait, name) || names_.does(OsCallDoes::sleep, name);
 }
 
 HostWork::Doing HostWork::during(const Idle& idle, std::uint16_t process) const {

@@ -25,7 +25,8 @@ class HostWork {
     NameId within = 0;  ///< the range around it, if `name` is not one of the program's own ranges
   };
   /// What took at least half of a span: of the thread's time, else of a thread of its process that
-  /// records much. `thread`: no_index if it is unknown which thread launched the next GPU work.
+  /// records much and does not wait. `thread`: no_index if it is unknown which thread launched the
+  /// next GPU work.
   Doing during(std::uint16_t thread, std::uint16_t process, Span stretch) const;
 
   /// The same of idle time: the call that is its cause, if one is.
@@ -67,7 +68,8 @@ class HostWork {
     Ns ns = 0;
     Ns begun = 0;
   };
-  void find_narrators(const NameClasses& names, Ns step_ns);
+  void find_narrators(Ns step_ns);
+  bool waits(NameId name) const;  // in an operating-system call
   Doing of_thread(std::uint16_t thread, Span stretch) const;
   struct Tally;
   void watch();
@@ -81,6 +83,7 @@ class HostWork {
   bool is_operator(NameId name) const { return operators_[name] != 0; }
 
   const Trace& trace_;
+  const NameClasses& names_;
   const HostThreads threads_;
   const Nesting& nesting_;
   const std::vector<std::uint8_t>& operators_;         // by name

@@ -79,6 +79,7 @@ TEST_CASE("code owners: each row of the table is found by what the host is in or
   waits("autotuning", "aten::cudnn_convolution", "");
   waits("autotuning", "cudnnFindConvolutionForwardAlgorithm", "");
   waits("scaler", "aten::item", "aten::_amp_foreach_non_finite_check_and_unscale_");
+  waits("argument_checks", "torch/distributions/distribution.py(60): __init__", "aten::all");
   waits("flags", "aten::is_nonzero", "aten::any");
   waits("flags", "aten::item", "aten::isfinite");
   waits("norm", "aten::item", "aten::linalg_vector_norm");

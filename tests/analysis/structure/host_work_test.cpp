@@ -1,6 +1,8 @@
 // What a host thread did in a span of time, by its innermost name.
 #include "analysis/structure/host_work.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "analysis/analysis.hpp"
@@ -49,6 +51,16 @@ TEST_CASE("host work: the innermost range that takes at least half names a span"
   CHECK(doing(ranges, 100, 400) == "metrics");
   CHECK(doing(ranges, 400, 800) == "epoch");
   CHECK(doing(ranges, 950, 990) == "");
+}
+
+TEST_CASE("host work: what another thread waits for is not what this one does") {
+  const std::string other =
+      "ranges = {{ {{ 0, 50, 'backward', thread = 'autograd' }} }}, os_calls = {{ {{ 60, 900, "
+      "'{}', "
+      "thread = 'autograd' }} }}";
+  CHECK(doing(fmt::format(fmt::runtime(other), "pthread_cond_wait"), 100, 400) == "");
+  CHECK(doing(fmt::format(fmt::runtime(other), "nanosleep"), 100, 400) == "");
+  CHECK(doing(fmt::format(fmt::runtime(other), "fsync"), 100, 400) == "fsync");
 }
 
 TEST_CASE("host work: a range as long as a step in which work was launched says nothing") {

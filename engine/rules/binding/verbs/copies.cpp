@@ -55,7 +55,7 @@ bool is_any(const std::vector<std::string>& wanted, std::string_view name) {
 }
 
 int host_waits(lua_State* lua, const Context& c) {
-  const auto asked = named_arguments(lua, 2, "host_waits", {"on", "class"});
+  const auto asked = named_arguments(lua, 2, "host_waits", {"on", "class", "max_bytes"});
   const std::vector<std::string> on = asked ? asked->texts("on") : std::vector<std::string>(),
                                  of = asked ? asked->texts("class") : std::vector<std::string>();
   std::vector<std::string> names;
@@ -64,12 +64,15 @@ int host_waits(lua_State* lua, const Context& c) {
   for (const std::string& name : on)
     if (!is_any(names, name))
       throw Error(fmt::format("no wait is for '{}'{}", printable(name), did_you_mean(name, names)));
+  const std::optional<double> most = asked ? asked->number("max_bytes") : std::nullopt;
   const Trace& t = c.trace();
   std::vector<Row> calls;
   RowBits copies(t.ops.size());
   for (const Wait& wait : c.in_steps.waits()) {
     if (!is_any(on, name_of(wait.what)) ||
         !is_any(of, name_of(c.analysis.names.call[t.calls.name[wait.first]])))
+      continue;
+    if (most && (wait.copy == no_row || static_cast<double>(t.ops.bytes[wait.copy]) > *most))
       continue;
     calls.push_back(wait.call);
     if (wait.copy != no_row) copies.add(wait.copy);
