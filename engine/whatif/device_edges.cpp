@@ -159,9 +159,15 @@ void ReplayGraph::find_device_edges() {
     if (before != no_row && (call == no_row || late > unexplained_ns) && idle > unexplained_ns) {
       other = ended_just_before(*this, ends[t.device_of(op)], op);
       const Row given = done[op - steps.ops.first];
-      // What had ended before a call handed over at its end did not delay the operation.
+      // What had ended before a call handed over at its end did not delay the operation, nor did
+      // what an earlier step launched and had ended before the launch by more than it is late.
       const Ns ended = std::max(t.ops.end[before], launch.at_end ? launch.at : 0);
-      if (other == no_row && given != no_row && t.ops.end[given] > ended) other = given;
+      const auto long_over = [&] {
+        return call != no_row && t.ops.end[given] < launch.at - latency &&
+               steps.step_of(given) < steps.step_of(op);
+      };
+      if (other == no_row && given != no_row && t.ops.end[given] > ended && !long_over())
+        other = given;
     }
     if (other != no_row)
       recorded.set(node, edge::other_stream, op_node(other), start - t.ops.end[other]);

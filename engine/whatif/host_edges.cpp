@@ -10,8 +10,10 @@ namespace gh {
 namespace {
 
 // If no wait in the system was recorded, a thread resumes at most this long after the last call of
-// the other that it waits for.
+// the other that it waits for, or within this share of its silence: a thread that stops launching
+// for reasons of its own does so as late as that by chance.
 constexpr Ns handover_late_ns = 2'000'000;
+constexpr Ns late_by_chance = 33;
 constexpr std::ptrdiff_t handover_launches = 3;
 
 // Which threads may hand over to each other: those of a crew, whose work follows one another. And
@@ -63,9 +65,10 @@ class Handovers {
       if (const Row before = before_birth(thread, silent.start); before != no_row) return before;
     if (silent.length() < least_silence_ns || launches_[thread].empty()) return no_row;
     const Trace& t = g_.analysis.trace;
-    const Ns late = first                    ? silent.length()
-                    : waited(thread, silent) ? silent.length() / 2
-                                             : handover_late_ns;
+    const Ns late = first ? silent.length()
+                    : waited(thread, silent)
+                        ? silent.length() / 2
+                        : std::max(handover_late_ns, silent.length() / late_by_chance);
     Row latest = no_row;
     for (const std::uint16_t by : launchers_) {
       if (by == thread || g_.crews.of(by) != g_.crews.of(thread)) continue;

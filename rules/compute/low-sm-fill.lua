@@ -1,9 +1,39 @@
 local constants = {
   warp_threads = 32,
   threads_of_sm = 128, -- that its four schedulers need, a warp each
+  -- some 100,000 instructions: a thread that runs so long does one thing after another
+  loops_ns = 100000,
+}
+
+-- What decides how many blocks a kernel gets, where more data alone does not: the first that fits.
+local kinds = {
+  { key = "strided", name = { "*SpatialSoftMax*" } },
+  {
+    key = "rows",
+    name = {
+      "*SoftMaxForward*",
+      "*SoftMaxBackward*",
+      "*softmax_warp_*",
+      "*SegmentedRadixSort*",
+      "*radixSortKVInPlace*",
+      "*bitonicSort*",
+      "*gatherTopK*",
+      "*scan_innermost_dim*",
+      "*scan_outer_dim*",
+    },
+  },
+  { key = "groups", class = "norm" },
 }
 
 local frameworks = { "pytorch", "jax", "tensorflow", "tensorrt", "onnxruntime", "ggml" }
+
+-- A kernel's name from where it tells kernels apart.
+local function without_namespaces(name)
+  for _, prefix in ipairs { "void ", "at::native::", "<unnamed>::", "(anonymous namespace)::" } do
+    if name:starts_with(prefix) then name = name:sub(#prefix + 1) end
+  end
+  return name
+end
 
 return {
   id = "low-sm-fill",
@@ -37,9 +67,14 @@ return {
       SMs): {count:it takes|they take} {time:lost} of {each_step}, and meanwhile {empty:fraction} \z
       of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of \z
       the kernel time.{sampled}",
+    one = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill this GPU ({sms} \z
+      SMs): {count:it takes|they take} {time:lost} of {each_step}, and meanwhile {empty:fraction} \z
+      of the SMs are empty, even counting what runs at the same time. That is {share:fraction} of \z
+      the kernel time, {part:fraction} of it in '`{lonely}`'{runs}.{sampled}",
   },
   headlines = {
     empty = "{count:# kernel|# kernels} {a_step} {count:is|are} too small to fill the GPU",
+    one = "'`{brief}`' is too small to fill the GPU",
   },
   doc = {
     what = "Adds up the time of kernels with fewer blocks than the GPU has SMs, or with blocks of \z
@@ -51,7 +86,8 @@ return {
     fix = "Give each kernel more work: a larger batch or micro-batch, longer sequences, grouped \z
       or batched products instead of many small ones; split-K for a product whose result is \z
       small. Independent small kernels can share the GPU on several streams. Replace a single \z
-      block that sums everything up by a two-stage reduction.",
+      block that sums everything up by a two-stage reduction. What gives a softmax, a sort or a \z
+      normalization more blocks is its layout: the reduced dimension last, more rows.",
     wrong = "Fewer blocks can be right if each is memory-bound and many SMs would only share the \z
       same bandwidth. The saving is an upper limit: twice the work in the same time. If small \z
       kernels already run side by side and together fill more than half of the GPU, it is a note.",
@@ -77,7 +113,36 @@ return {
         kernel or by atomics.",
     },
     {
+      when = "few_blocks",
+      "Launch more blocks{.}: '`{lonely}`' runs with {shape} threads (blocks x threads a block), \z
+        fewer blocks than this GPU has SMs ({all}), and so long that each thread does one thing \z
+        after another. Let more threads share that; several blocks for each SM even out what they \z
+        take.",
+    },
+    {
+      when = "strided",
+      pytorch = "Let softmax reduce the last dimension{.}: '`{lonely}`' is PyTorch's kernel for \z
+        another one, and starts few blocks where positions are few beside it. Make rows first: \z
+        logits as `[batch * positions, classes]` (`cross_entropy(logits.flatten(0, 1), \z
+        targets.flatten())` instead of `logits.transpose(1, 2)`). Each row then has its own \z
+        block.",
+    },
+    {
+      when = "rows",
+      pytorch = "Give rows to more blocks{.}: '`{lonely}`' takes one block or few for each row, \z
+        however long that is. Join the rows of several calls, or cut a long row into parts and \z
+        combine their results (the best of the parts' best, a sum that goes on where the part \z
+        before ended).",
+    },
+    {
+      when = "groups",
+      pytorch = "Normalize in a kernel that shares a group among blocks{.}: '`{lonely}`' takes \z
+        one block for each group, channel or row. `torch.compile(model)` splits them; so does \z
+        cuDNN's batch normalization in channels_last.",
+    },
+    {
       when = "mostly_idle",
+      unless = "kind",
       "Put more work in each launch{.}: the GPU is also idle most of the time, and this helps \z
         both.",
     },
@@ -97,12 +162,13 @@ return {
     },
     {
       when = { "one_kernel", "several" },
+      unless = "kind",
       "Split the kernel that takes more than half of this, the first in the evidence (split-K, a \z
         two-stage reduction), or batch it with its neighbors.",
     },
     {
       when = "one_kernel",
-      unless = "several",
+      unless = { "several", "kind" },
       "Split the kernel that takes more than half of this, the first in the evidence (split-K, a \z
         two-stage reduction), batch it with its neighbors, or put it on a separate stream.",
     },
@@ -200,8 +266,18 @@ return {
       and lonely.blocks * lonely.threads < constants.warp_threads * sms
     then
       first = "few_threads"
+    elseif own_kernels and lonely and lonely.rows:own_ns() >= constants.loops_ns then
+      first = "few_blocks"
     elseif 2 * (trace:fact "gpu.busy_fraction" or 1) < 1 then
       first = "mostly_idle"
+    end
+    local kind
+    for _, candidate in ipairs(lonely and kinds or {}) do
+      local fits = lonely.rows:where { name = candidate.name, class = candidate.class }
+      if fits:count() > 0 then
+        kind = candidate.key
+        break
+      end
     end
     -- What the fix of another finding removes, or lets run side by side, is not lost twice.
     local converting = small:minus(small:minus(require "layout_conversions"(trace)))
@@ -210,23 +286,28 @@ return {
     local follows = 2 * converting:sum "duration_ns" > sum and "layout-conversion"
       or several and "dependency-stall"
       or nil
+    local shape = lonely
+        and lonely.threads
+        and string.format("%d x %d", lonely.blocks, lonely.threads)
+      or ""
     return {
       {
         subject = "small grids",
-        message = "empty",
+        message = lonely and "one" or "empty",
         data = {
           count = math.floor(small:count() / steps + 0.5),
           sms = sms,
           time = time / steps,
           empty = lost / time,
           share = share,
-          lonely = lonely and lonely.name and lonely.name:short() or "",
-          shape = lonely
-              and lonely.threads
-              and string.format("%d x %d", lonely.blocks, lonely.threads)
-            or "",
+          part = names[1].sum_ns / sum,
+          lonely = without_namespaces(lonely and lonely.name or ""):short(),
+          brief = without_namespaces(lonely and lonely.name or ""):short(40),
+          shape = shape,
           half = string.format("%d", math.ceil(sms / 2)),
           all = string.format("%d", sms),
+          runs = shape ~= "" and ", which runs with " .. shape .. " (blocks x threads a block)"
+            or "",
           sampled = active and string.format(
             " SMs were sampled as active %.0f %% of the time.",
             100 * active
@@ -247,7 +328,13 @@ return {
           },
         },
         evidence = names[1].rows:evidence { most = 2 },
-        seen = { [first or ""] = true, one_kernel = one_kernel, several = several },
+        seen = {
+          [first or ""] = true,
+          [kind or ""] = true,
+          kind = kind ~= nil,
+          one_kernel = one_kernel,
+          several = several,
+        },
       },
     }
   end,

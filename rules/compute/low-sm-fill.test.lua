@@ -34,11 +34,65 @@ local function tiny(more)
   return { repeats = { times = 40, every = 20 }, ops = { kernel } }
 end
 
+local function of(kernel)
+  return steps(
+    5000,
+    8,
+    { kernel = kernel, ranges = { { 0, 9990, "step {n}" }, { 0, 9, "aten::x" } } }
+  )
+end
+local spatial =
+  "void at::native::(anonymous namespace)::cunn_SpatialSoftMaxForward<float, float, float, int, \z
+    at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue>(float*, float const*, int)"
+
 return {
+  {
+    name = "says how a softmax over another dimension than the last gets blocks",
+    trace = of(spatial),
+    expect = {
+      {
+        severity = "error",
+        message = "*% of the kernel time, 100 % of it in 'cunn_SpatialSoftMaxForward<float, *",
+        advice = "Let softmax reduce the last dimension: 'cunn_SpatialSoftMaxForward<float, *",
+      },
+    },
+  },
+  {
+    name = "says how rows that are sorted or summed up get blocks",
+    trace = of "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float> \z
+      >(float*)",
+    expect = {
+      { advice = "Give rows to more blocks: 'tensor_kernel_scan_innermost_dim*" },
+    },
+  },
+  {
+    name = "says how groups that are normalized get blocks",
+    trace = of "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(long, \z
+      float)",
+    expect = { { advice = "Normalize in a kernel that shares a group among blocks: *" } },
+  },
+  {
+    name = "asks for more work where a product is most of it, whose tiles are more then",
+    trace = of "ampere_sgemm_128x64_nn",
+    expect = { { advice = "Use a larger batch*" } },
+  },
   {
     name = "claims nothing of the time that a kernel takes on any number of SMs",
     trace = tiny(),
     expect = { { worth = { 0.14, 0.155 } } }, -- 3 of 6 us; the window ends with the last kernel
+  },
+  {
+    name = "advises more blocks where a program's own kernel is long, whatever idles",
+    trace = {
+      repeats = { times = 6, every = 10000 },
+      ops = { { 20, 3000, kernel = little, blocks = 64, threads = 128, launched = { 5, 10 } } },
+    },
+    expect = { { advice = "Launch more blocks: *fewer blocks than this GPU has SMs (132)*" } },
+  },
+  {
+    name = "advises more work in each launch where it is short",
+    trace = tiny { blocks = 64, threads = 128 },
+    expect = { { advice = "Put more work in each launch: *" } },
   },
   {
     name = "advises more blocks where one block runs, whatever idles",
@@ -87,7 +141,8 @@ return {
     expect = {
       {
         severity = "error",
-        message = "*of the kernel time. SMs were sampled as active 40 % of the time.",
+        message = "*of the kernel time, 100 % of it in 'my_small_kernel', which runs with 1 x 256 \z
+          (blocks x threads a block). SMs were sampled as active 40 % of the time.",
         worth = { 0.49, 0.5 },
       },
     },
@@ -167,7 +222,11 @@ return {
       { ops = { { 20, 420, kernel = little, blocks = 1 }, { 420, 1000, kernel = full } } }
     ),
     expect = {
-      { severity = "note", message = "*% of the kernel time.", worth = { 0.03, 0.05 } },
+      {
+        severity = "note",
+        message = "*% of the kernel time, 100 % of it in 'my_small_kernel', *",
+        worth = { 0.03, 0.05 },
+      },
     },
   },
 

@@ -22,6 +22,23 @@ local function accumulating(trace, small)
   return found
 end
 
+-- Batch normalization with the statistics of training, as in evaluation: it scales and shifts each
+-- channel, and does not look at the batch.
+local function with_fixed_statistics(trace)
+  local found =
+    trace:ops { class = "norm", name = { "*batch_norm_transform_input*", "*bn_fw_inf*" } }
+  local statistics = trace:ops { class = "norm", name = "*batch_norm_*collect_statistics*" }
+  local of_the_batch = trace:match {
+    statistics,
+    {
+      of = trace:ops { class = { "pointwise", "norm" } }:minus(statistics):minus(found),
+      least = 0,
+    },
+    found,
+  }
+  return found:minus(of_the_batch[3])
+end
+
 return {
   id = "unfused-pointwise",
   category = "compute",
@@ -104,7 +121,9 @@ return {
   doc = {
     what = "Finds uninterrupted runs of elementwise kernels and reductions on a stream; two are \z
       enough between the matrix products of an MLP (activation and gate), which may also be \z
-      apart. Dropout and residual right before a norm that is one kernel are fused with it. \z
+      apart. Dropout and residual right before a norm that is one kernel are fused with it. Batch \z
+      normalization with fixed statistics, as in evaluation, is elementwise too. Copies around \z
+      PyTorch's group normalization, which compiled code does without, count as a whole. \z
       Attention and normalizations that run as separate kernels, and an optimizer's loop, belong \z
       to other rules; the predicted step is that of `torch.compile`, which fuses norms as well.",
     why = "Each such kernel reads its input from memory and writes its result back; fused, a \z
@@ -138,6 +157,13 @@ return {
         (a functor of `thrust::transform`, or a hand-written kernel).",
     },
     {
+      when = "fixed",
+      pytorch = "Or fold batch normalization into the convolutions{.}: \z
+        `torch.nn.utils.fusion.fuse_conv_bn_eval(conv, bn)` for each pair, or \z
+        `torch.fx.experimental.optimization.fuse(model)` for the whole model. Activations and \z
+        residuals remain; `torch.compile` fuses them too.",
+    },
+    {
       when = "mlp",
       pytorch = 'For the MLP alone{.}: `torch.nn.functional.gelu(x, approximate="tanh")` instead \z
         of its formula, gate and activation in one kernel (Liger\'s SwiGLU or GEGLU), or \z
@@ -156,9 +182,11 @@ return {
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     -- What cuDNN converts around a convolution it converts in a compiled model as well.
     local conversions = require "layout_conversions"(trace)
-    local small = trace:ops { class = { "pointwise", "reduction" } }:minus(conversions)
+    local small = trace:ops({ class = { "pointwise", "reduction" } }):minus(conversions)
+    local fixed = with_fixed_statistics(trace)
+    small = small:plus(fixed)
     local pointwise, reductions =
-      small:where { class = "pointwise" }, small:where { class = "reduction" }
+      small:where({ class = "pointwise" }):plus(fixed), small:where { class = "reduction" }
     local products = trace:ops { class = "gemm_*" }
     local through =
       -- a reduction clears its result first
@@ -287,15 +315,29 @@ return {
     inner, longest =
       inner:plus(pairs_of_mlp):plus(activation):plus(multiplied),
       longest:plus(longest_of_mlp:minus(inner)):plus(multiplied)
+    -- So are a batch normalization with fixed statistics and its activation.
+    local _, folding = trace:chains { centre = fixed, edge = products, through = left }
+    local _, pairs_of_fixed, longest_of_fixed =
+      trace:runs { of = folding, least = math.max(1, options.least - options.fewer_in_mlp) }
+    inner, longest = inner:plus(pairs_of_fixed), longest:plus(longest_of_fixed:minus(inner))
+    -- A group normalization that is compiled reads any layout: its copies go, and what they stand
+    -- beside is fused without them.
+    local copied =
+      require "norm_conversions"(trace, small:where { name = "*nocast*direct_copy_kernel*" })
+    if copied:count() > 0 then
+      inner = inner:minus(copied)
+      longest =
+        select(3, trace:runs { of = inner:minus(multiplied), least = 1 }):plus(multiplied)
+    end
     local runs = trace:runs { of = inner, least = 1 }
     -- Dropout and residual before a norm that is one kernel: all three fuse.
-    local norm = trace:ops { class = "norm" }
+    local norm = trace:ops({ class = "norm" }):minus(fixed)
     local residual = left
       :minus(mlp)
       :where { class = "pointwise", name = { "*dropout*", "*CUDAFunctor_add*" } }
       :beside(norm)
     norm = norm:beside(residual)
-    local time, fused = inner:own_ns(), longest:own_ns()
+    local time, fused = inner:plus(copied):own_ns(), longest:own_ns()
     local share = time / total
     if inner:count() == 0 or share < options.note_share then return {} end
 
@@ -306,6 +348,23 @@ return {
       patterns = string.format(
         " %.0f %% of that is the activation of an MLP, between its products.",
         100 * of_mlp / time
+      )
+    end
+    local of_fixed, of_copied = fixed:minus(fixed:minus(inner)):own_ns(), copied:own_ns()
+    if of_fixed >= options.named_share * time then
+      patterns = string.format(
+        "%s %.0f %% of that is batch normalization with fixed statistics, which only scales and \z
+          shifts.",
+        patterns,
+        100 * of_fixed / time
+      )
+    end
+    if of_copied >= options.named_share * time then
+      patterns = string.format(
+        "%s %.0f %% of that are copies to another layout and back around group normalization, \z
+          which a compiled one does not need.",
+        patterns,
+        100 * of_copied / time
       )
     end
     if of_residual >= options.named_share * time then
@@ -348,6 +407,7 @@ return {
             factor = factors.compiled,
           },
           { remove = activation },
+          { remove = copied },
         },
         uncertain = "what a compiler fuses, and which GEMM and attention kernels it chooses, is \z
           unknown",
@@ -362,7 +422,11 @@ return {
           },
         },
         evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
-        seen = { compiled = compiled, mlp = of_mlp >= options.mlp_share * time },
+        seen = {
+          compiled = compiled,
+          mlp = of_mlp >= options.mlp_share * time,
+          fixed = of_fixed >= options.mlp_share * time and not trace:is "training",
+        },
       },
     }
   end,

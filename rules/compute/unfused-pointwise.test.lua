@@ -71,6 +71,28 @@ local function loop(count, us)
   return kernels
 end
 
+local normalize =
+  "void at::native::batch_norm_transform_input_channels_last_kernel<c10::BFloat16, float, \z
+    c10::BFloat16, 4>(c10::BFloat16 const*)"
+local statistics =
+  "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::Var, \z
+    c10::BFloat16, float, 4>(c10::BFloat16 const*)"
+local deviation =
+  elementwise "(anonymous namespace)::batch_norm_calc_invstd(at::Tensor const&, at::Tensor const&)"
+local rectify =
+  elementwise "(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&)"
+local layout =
+  "void at::native::elementwise_kernel<128, 4, void \z
+    at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase \z
+    &)::...>>"
+local moments =
+  "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16>(long, float)"
+local parameters =
+  "void at::native::(anonymous namespace)::ComputeFusedParamsCUDAKernel<c10::BFloat16>(long)"
+local scale =
+  "void at::native::elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<void \z
+    at::native::(anonymous namespace)::GroupNormKernelImplInternal<c10::BFloat16>(...)>>"
+
 local shard =
   "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIter\z
     atorBase &)::..., LoadWithCast<1>>"
@@ -153,6 +175,71 @@ return {
         worth = { 0.199, 0.201 },
       },
     },
+  },
+  -- 500 us of 1 ms remain, by 1.15.
+  {
+    name = "fires on batch normalization with fixed statistics and its activation",
+    trace = steps({ gemm, { deviation, 2 }, normalize, rectify, gemm }, {
+      ranges = { { 0, 9995, "step {n}" }, { 3, 12, "aten::batch_norm" } },
+    }),
+    expect = {
+      {
+        severity = "warning",
+        message = "*(3 kernels)*50 % of that is batch normalization with fixed statistics, which \z
+          only scales and shifts.",
+        worth = { 0.042, 0.051 },
+        advice = "Compile the model: *",
+      },
+    },
+  },
+  {
+    name = "fires on two kernels around it: cuDNN's needs no others",
+    trace = steps {
+      gemm,
+      { normalize, 1000 },
+      { rectify, 1000 },
+      gemm,
+    },
+    expect = { { severity = "warning", message = "*(2 kernels)*" } },
+  },
+  {
+    name = "leaves batch normalization with the batch's statistics alone",
+    trace = steps {
+      gemm,
+      { statistics, 1000 },
+      { deviation, 2 },
+      { normalize, 1000 },
+      { rectify, 1000 },
+      gemm,
+    },
+    expect = "clean",
+  },
+  -- Two copies of 1 ms go, and of two kernels of 500 us one remains.
+  {
+    name = "counts copies around group normalization, which compiled code does without",
+    trace = steps {
+      gemm,
+      { layout, 1000 },
+      { moments, 300 },
+      { parameters, 2 },
+      scale,
+      silu,
+      { layout, 1000 },
+      gemm,
+    },
+    expect = {
+      {
+        severity = "warning",
+        message = "*67 % of that are copies to another layout and back around group \z
+          normalization, which a compiled one does not need.",
+        worth = { 0.23, 0.26 },
+      },
+    },
+  },
+  {
+    name = "keeps a copy that no normalization asks for",
+    trace = steps { gemm, { layout, 1000 }, scale, silu, { layout, 1000 }, gemm },
+    expect = { { severity = "warning", worth = { 0.18, 0.21 } } },
   },
   {
     name = "promises little where one kernel is most of a run",

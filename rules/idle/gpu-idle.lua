@@ -237,7 +237,11 @@ return {
 
     local doing, within, most = require "doing"(trace, pauses, options.named)
     local waits = doing
-      and require "doing"(trace, pauses:where { stretch = "waits" }, 0) == doing
+      and (
+        require "doing"(trace, pauses:where { stretch = "waits" }, 0) == doing
+        or require "doing"(trace, pauses:where { does = { "wait", "wait_thread" } }, 0)
+          == doing
+      )
     local preempted = 2 * pauses:where { stretch = "preempted" }:union_ns() >= idle
     -- Threads that launch in turns, as PyTorch's autograd does, wait for each other: with fewer
     -- launches they would not.

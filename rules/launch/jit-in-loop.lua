@@ -1,3 +1,17 @@
+-- How many trials cuDNN makes to choose among its algorithms for a convolution: it waits for the
+-- device, runs one between two events, and waits for the second.
+local function trials_of(trace)
+  local timed = trace:calls({ name = "cudaEventSynchronize*" }):count()
+  local cleared = trace:calls({ name = "cudaDeviceSynchronize*" }):count()
+  local convolutions = trace
+    :ops({
+      kind = "kernel",
+      name = { "*fprop*", "*dgrad*", "*wgrad*", "*cudnn*", "*onvolve*", "*winograd*" },
+    })
+    :count()
+  return math.min(timed, cleared, convolutions)
+end
+
 return {
   id = "jit-in-loop",
   category = "launch",
@@ -11,6 +25,12 @@ return {
       unit = "fraction",
       doc = "Reported from this share of the step: idle time while the host loads a module, \z
         compiles or instantiates a graph. After warm-up there is none.",
+    },
+    trials = {
+      default = 8,
+      unit = "count",
+      doc = "Kernels of convolutions a step that the host times one by one, from which cuDNN is \z
+        choosing algorithms: a program that times itself does so a few times.",
     },
   },
   messages = {
@@ -49,7 +69,8 @@ return {
       shows what changes (PyTorch: `torch.compile` troubleshooting). Load early with \z
       `CUDA_MODULE_LOADING=EAGER`, keep caches (`CUDA_CACHE_PATH`, `TORCHINDUCTOR_CACHE_DIR`, \z
       `TRITON_CACHE_DIR`), and build PTX-only extensions for this GPU (`TORCH_CUDA_ARCH_LIST`). \z
-      Instantiate graphs once, and update them with `cudaGraphExecUpdate`.",
+      Instantiate graphs once, and update them with `cudaGraphExecUpdate`. Where cuDNN measures \z
+      its algorithms anew for each shape: `torch.backends.cudnn.benchmark = False`.",
     wrong = "A recording that begins with the first step shows start-up: record later (10 steps \z
       or more).",
   },
@@ -63,6 +84,16 @@ return {
         change. Donate buffers (`donate_argnums`) so that they stay in place.",
       cuda = "Instantiate each graph once and launch it again{.}: update its parameters with \z
         `cudaGraphExecUpdate`.",
+    },
+    {
+      when = "tuned",
+      unless = "graphs",
+      pytorch = "Keep cuDNN from measuring anew{.}: `torch.backends.cudnn.benchmark = False`. It \z
+        tries its algorithms, {trials}, for each new shape of a convolution, and shapes keep \z
+        changing here. Or pad to a few sizes: then each is measured once.",
+      cuda = "Choose algorithms of convolutions once{.}: cuDNN measures them, {trials}, for each \z
+        new shape, and shapes keep changing here. Take its heuristics' choice, or pad to a few \z
+        sizes.",
     },
     {
       when = "compiled",
@@ -148,6 +179,11 @@ return {
     -- reported by first-use
     if start and waits:where { cause = "compilation" }:count() == 0 then return {} end
     local call = calls:group("name")[1].key
+    local trials = trials_of(trace)
+    local tuned = found and some > 1 and trials >= options.trials * steps
+    -- With the trials go their waits, and what they allocate to work in.
+    local made = tuned and { "compilation", "loading", "sync", "allocation" }
+      or { "compilation", "loading" }
     local compiled = trace:is "pytorch"
       and trace:ops { kind = "kernel", name = "triton_*" }:count() > 0
     return {
@@ -164,11 +200,12 @@ return {
           idle = idle / steps,
           time = idle / #devices,
           share = share,
+          trials = string.format("%.0f trials %s", trials / steps, trace:fact "unit.per"),
         },
         recoverable_ns = idle,
         -- If every step makes code, no step shows how fast the code is launched once it is there.
         change = {
-          { drop = trace:calls { class = { "compilation", "loading" } } },
+          { drop = trace:calls { class = made } },
           { pause = waits },
           {
             pause = trace:idle { cause = { "launch", "unknown" } }:minus(waits),
@@ -191,7 +228,11 @@ return {
           },
         },
         evidence = waits:evidence { most = 5 },
-        seen = { graphs = call:glob "*Graph*", compiled = compiled },
+        seen = {
+          graphs = call:glob "*Graph*",
+          compiled = compiled,
+          tuned = tuned,
+        },
       },
     }
   end,

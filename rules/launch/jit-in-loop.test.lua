@@ -62,7 +62,45 @@ local function late(third, fourth, copies)
   }
 end
 
+-- A library that is loaded in each step, and ten kernels that the host times, if it waits for both
+-- events and the device, or for events alone.
+local function timed(both)
+  local trace = steps(1500)
+  trace.ranges[2] = { 0, 9, "aten::convolution" }
+  trace.ops = { { 9000, 9990, kernel = "nvjet_tst_gemm", launched = { 8990, 8995 } } }
+  for i = 0, 9 do
+    local at = 1600 + i * 700
+    trace.ops[#trace.ops + 1] = {
+      at + 20,
+      at + 300,
+      kernel = "sm80_xmma_fprop_implicit_gemm_bf16_nhwc",
+      launched = { at + 10, at + 15 },
+    }
+    trace.calls[#trace.calls + 1] = { at + 20, at + 305, "cudaEventSynchronize" }
+    if both then
+      trace.calls[#trace.calls + 1] = { at + 310, at + 315, "cudaDeviceSynchronize" }
+    end
+  end
+  return trace
+end
+
 return {
+  {
+    name = "says that cuDNN measures its algorithms anew",
+    trace = timed(true),
+    expect = {
+      {
+        message = "Code is loaded or compiled in 5 of 5 steps*",
+        advice = "Keep cuDNN from measuring anew: torch.backends.cudnn.benchmark = False. It \z
+          tries its algorithms, 10 trials a step, *",
+      },
+    },
+  },
+  {
+    name = "does not where a program waits for events of its own",
+    trace = timed(false),
+    expect = { { advice = "Keep the number of shapes small: *" } },
+  },
   {
     name = "counts steps, not those of each rank",
     trace = ranks(8),

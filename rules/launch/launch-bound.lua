@@ -1,3 +1,10 @@
+local constants = {
+  kernels = 40, -- those of most time, whose sizes are looked at
+  cell = 28, -- kernels on either side of a cell's tanh, at most
+  gates = 3, -- of a recurrent cell, at least: a gated convolution has two
+  cells = 8, -- a step, from which they are steps of a sequence and not a few layers
+}
+
 -- The idle time of devices whose next launch was still to come, less the time of allocations:
 -- without
 -- them the host would be ahead by what they took (alloc-churn). Only those of threads that launch
@@ -25,6 +32,42 @@ local function without_allocations(trace, launching)
   return idle
 end
 
+-- The kernel of most time that gets more and more blocks from step to step; nil if none does. No
+-- chance makes all changes of a size rise.
+local function growing_kernel(trace, rising)
+  if trace:fact "steps.found" ~= 1 then return nil end
+  for _, named in ipairs(trace:ops({ kind = "kernel" }):group("name", constants.kernels)) do
+    local sizes = require "growth"(trace, named.rows, "blocks")
+    if sizes and sizes.rising >= rising and sizes.last > sizes.first then
+      return { name = named.key, first = sizes.first, last = sizes.last }
+    end
+  end
+end
+
+-- How often a recurrent cell is launched by itself: PyTorch's cells, and cells written out, which
+-- take three gates or more through sigmoid and tanh between two products. cuDNN's loop over a whole
+-- sequence has kernels of its own.
+local function cells_of(trace)
+  local cells =
+    trace:ops { kind = "kernel", name = { "*lstm_cell_forward*", "*gru_cell_forward*" } }
+  local pointwise = trace:ops { class = "pointwise" }
+  local tanh, sigmoid =
+    pointwise:where { name = "*tanh_kernel*" }, pointwise:where { name = "*sigmoid_kernel*" }
+  local gates = tanh:plus(sigmoid)
+  if tanh:count() == 0 or sigmoid:count() == 0 then return cells:count() end
+  local chains, inner = trace:chains {
+    centre = tanh,
+    edge = trace:ops { class = { "gemm_*", "gemv" } },
+    through = pointwise:plus(trace:ops { class = "reduction" }),
+    most = constants.cell,
+    edges = 2,
+    with = { sigmoid },
+  }
+  local of_chains = inner:count() - inner:minus(gates):count()
+  local written = of_chains >= constants.gates * chains:count() and chains:count() or 0
+  return cells:count() + written
+end
+
 return {
   id = "launch-bound",
   category = "launch",
@@ -38,6 +81,12 @@ return {
       doc = "Reported from this share of the step: idle time in which the next launch was still \z
         to come while the host issued one after the other. TensorRT-LLM's analysis warns at 10 %, \z
         XProf at 3 % and 15 %.",
+    },
+    growing = {
+      default = 0.8,
+      unit = "fraction",
+      doc = "Share of the changes of a kernel's number of blocks, over up to 32 pieces of the \z
+        recording, that have to rise for it to grow from step to step: by chance it is a half.",
     },
     least = {
       default = 30,
@@ -126,7 +175,9 @@ return {
     fix = 'Launch less often: `torch.compile(mode="reduce-overhead")` records the step into CUDA \z
       graphs and fuses kernels; `torch.cuda.make_graphed_callables` or `torch.cuda.CUDAGraph` \z
       where it cannot be used; Transformers and NeMo have switches for both. Or give each kernel \z
-      more to do: a larger micro-batch, fused optimizer and attention.',
+      more to do: a larger micro-batch, fused optimizer and attention. A graph holds one size and \z
+      one order of launches: a growing cache needs a fixed size first, a recurrent network one \z
+      call for the whole sequence.',
     wrong = "The profiler itself makes calls slower: a step that is just GPU-bound without it may \z
       look launch-bound in the recording. Compare with the step time without the profiler.",
   },
@@ -148,9 +199,39 @@ return {
         (conditional nodes) if their number depends on data.",
     },
     {
+      when = { "eager", "growing" },
+      transformers = {
+        tokens = "Fix the key-value cache's size, then capture CUDA graphs{.}: '`{grows}`' grows \z
+          from {from} to {to} blocks here, and a graph holds one size. \z
+          `cache_implementation=\"static\"` of `generate()`, or a `StaticCache` for the longest \z
+          sequence, in which each token is written in place.",
+      },
+      pytorch = {
+        tokens = "Fix the key-value cache's size, then capture CUDA graphs{.}: '`{grows}`' grows \z
+          from {from} to {to} blocks here, and a graph holds one size. Allocate the cache for the \z
+          longest sequence instead of joining (`torch.cat`), write each token in place \z
+          (`index_copy_`), and mask what is not filled yet.",
+        cuda = "Keep sizes fixed, then capture CUDA graphs{.}: '`{grows}`' grows from {from} to \z
+          {to} blocks here, and a graph holds one size. Allocate for the largest, write in place, \z
+          and mask what is not filled yet; or capture a graph for each of a few sizes.",
+      },
+      cuda = "Keep sizes fixed, then capture CUDA graphs{.}: '`{grows}`' grows from {from} to \z
+        {to} blocks here, and a graph holds one size. Or capture a graph for each of a few sizes.",
+    },
+    {
+      when = { "eager", "recurrent" },
+      pytorch = "Give whole sequences to one call{.}: a recurrent cell is launched by itself \z
+        {cells}. `torch.nn.LSTM`, `GRU` and `RNN` run all time steps in cuDNN. Where an input is \z
+        the output before it (a decoder), multiply what is known of all time steps in one product \z
+        before the loop, and compile what is left of a step.",
+    },
+    {
       when = { "eager", "decided" },
-      "Remove the read-backs{.}: {results} read back while the host waits, and no CUDA graph can \z
-        be captured across one, nor hold what is launched with different grids each time.",
+      pytorch = "Make shapes known in advance{.}: {results} read back while the host waits, and \z
+        what comes next is launched with different grids each time, which no CUDA graph can hold.",
+      cuda = "Remove the read-backs{.}: {results} read back while the host waits, and no CUDA \z
+        graph can be captured across one, nor hold what is launched with different grids each \z
+        time.",
     },
     {
       when = { "eager", "read_backs" },
@@ -211,6 +292,13 @@ return {
         kernel.",
     },
     {
+      when = { "eager", "differs" },
+      unless = { "decided", "growing" },
+      cuda = "What differs fits into no graph{.}: {differing} {a_step} are launched in some steps \z
+        and not in others, and a graph repeats the choice that was made while it was captured. \z
+        Decide on the device, or leave that part out.",
+    },
+    {
       training = "Or give each launch more to do{.}: a micro-batch {larger} times as large keeps \z
         the GPU busy for as long as the host takes.{room}",
       inference = "Or give each launch more to do{.}: a batch {larger} times as large keeps the \z
@@ -244,6 +332,8 @@ return {
       :count() / steps
     local cut = barred >= options.reads
       or (barred >= options.each and launches <= options.piece * barred * steps)
+    local grows = growing_kernel(trace, options.growing)
+    local cells = cells_of(trace)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
     local mostly_graphs = in_graphs > operations:count() / 2
     -- The share if recording added what it usually does. With a measured step, idle time is already
@@ -271,6 +361,11 @@ return {
           pace = total / driven / math.max(launches, 1),
           kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
           results = results,
+          grows = grows and grows.name:short() or "",
+          from = grows and string.format("%.0f", grows.first) or "",
+          to = grows and string.format("%.0f", grows.last) or "",
+          cells = string.format("%.0f times %s", cells / steps, trace:fact "unit.per"),
+          differing = string.format("%.0f operations", changing:count() / steps),
           larger = string.format(
             "%.0f",
             math.max(2, math.ceil(1 / math.max(1 - share, 1 / options.most_larger)))
@@ -320,7 +415,13 @@ return {
           or trace:ops { name = "triton_*" }:count() > 0 and "graph-breaks"
           or nil,
         evidence = launching:evidence { most = 5 },
-        seen = { decided = cut and decided, read_backs = cut and not decided },
+        seen = {
+          decided = cut and decided,
+          read_backs = cut and not decided,
+          growing = grows ~= nil,
+          recurrent = trace:fact "steps.found" == 1 and cells >= constants.cells * steps,
+          differs = changing:count() >= steps,
+        },
       },
     }
   end,

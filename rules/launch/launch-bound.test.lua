@@ -71,7 +71,97 @@ local function waits(length) -- for each kernel of so long
   return calls
 end
 
+-- Forty tokens of 20 kernels each, in a decoder's loop. `blocks(token)` of one of them.
+local function tokens(blocks)
+  local trace = { ranges = { { 0, 9, "aten::mm" } }, ops = {} }
+  for token = 0, 39 do
+    local at = token * 2000
+    trace.ranges[#trace.ranges + 1] = { at, at + 1990, "step " .. token }
+    for i = 0, 19 do
+      trace.ops[#trace.ops + 1] = {
+        at + i * 100 + 20,
+        at + i * 100 + 60,
+        kernel = i == 7 and "void at::native::elementwise_kernel<128, 4, copy>"
+          or "nvjet_tst_gemm",
+        blocks = i == 7 and blocks(token) or 64,
+        launched = { at + i * 100 + 10, at + i * 100 + 13 },
+      }
+    end
+  end
+  return trace
+end
+
+-- Cells of a recurrent network: a product, and then these functions.
+local function cells(names)
+  local kernels, ops = { "nvjet_tst_gemm" }, {}
+  for _, name in ipairs(names) do
+    kernels[#kernels + 1] = "void at::native::vectorized_elementwise_kernel<4, at::native::"
+      .. name
+      .. "_kernel_cuda(at::TensorIteratorBase&)::...>"
+  end
+  for i = 0, 99 do
+    ops[#ops + 1] = {
+      i * 100 + 20,
+      i * 100 + 60,
+      kernel = kernels[i % #kernels + 1],
+      launched = { i * 100 + 10, i * 100 + 13 },
+    }
+  end
+  return steps(0, { ops = ops, ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } } })
+end
+
 return {
+  {
+    name = "asks for fixed sizes first where a kernel grows from step to step",
+    trace = tokens(function(token) return 1000 + token end),
+    expect = {
+      {
+        severity = "error",
+        advice = "Keep sizes fixed, then capture CUDA graphs: '*' grows from * blocks here*",
+      },
+    },
+  },
+  {
+    name = "does not where its size goes up and down",
+    trace = tokens(function(token) return 1000 + token * 7 % 40 end),
+    expect = { { advice = "Capture the work in CUDA graphs: *" } },
+  },
+  {
+    name = "asks for one call where a recurrent cell is written out",
+    trace = cells { "sigmoid", "sigmoid", "tanh" },
+    expect = {
+      {
+        severity = "error",
+        advice = "Give whole sequences to one call: a recurrent cell is launched by itself 25 \z
+          times a step. *",
+      },
+    },
+  },
+  {
+    name = "asks for one call where PyTorch's cell runs",
+    trace = steps(0, {
+      ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } },
+      ops = (function()
+        local ops = {}
+        for i = 0, 99 do
+          ops[#ops + 1] = {
+            i * 100 + 20,
+            i * 100 + 60,
+            kernel = i % 2 == 0 and "nvjet_tst_gemm"
+              or "void at::native::(anonymous namespace)::kernel::lstm_cell_forward<float>(int)",
+            launched = { i * 100 + 10, i * 100 + 13 },
+          }
+        end
+        return ops
+      end)(),
+    }),
+    expect = { { advice = "Give whole sequences to one call: *itself 50 times a step*" } },
+  },
+  {
+    name = "does not where a gated layer has one sigmoid and one tanh",
+    trace = cells { "sigmoid", "tanh", "mul" },
+    expect = { { advice = "Capture the work in CUDA graphs: *" } },
+  },
   {
     name = "fires on kernels shorter than the pace of the host",
     trace = steps(40),

@@ -48,7 +48,8 @@ return {
       itself, concatenations (`torch.cat`, `torch.stack`), and copies that change the layout but \z
       not the type (`.contiguous()`, `.clone()`, `.copy_()`). Copies that convert, and those of \z
       collectives, are left out. The operators or ranges that launch them are named if any were \z
-      recorded.",
+      recorded, and group normalization where it asks for them: PyTorch's reads contiguous \z
+      tensors only, so in a channels_last network each has a copy before it and one after.",
     why = "Each such copy reads and writes all of its data and computes nothing. Many come from \z
       tensors that are joined, transposed or cloned for the next kernel, which could write them \z
       where they are needed, or read them as they are.",
@@ -82,7 +83,15 @@ return {
         afterwards.",
     },
     {
+      when = "norms",
       unless = { "joins", "gradients" },
+      pytorch = "Use a group normalization that reads channels_last{.}: {of_norms:fraction} of \z
+        this are copies that PyTorch's GroupNorm makes, since it reads contiguous tensors only, \z
+        and those back. `torch.compile(model)` writes one that needs neither; \z
+        `apex.contrib.group_norm.GroupNorm` is another. Or leave these modules contiguous.",
+    },
+    {
+      unless = { "joins", "gradients", "norms" },
       pytorch = "Avoid `.contiguous()`, `.clone()` and `.copy_()`{.}: find what asks for these \z
         copies, also `.reshape()` of a transposed tensor. matmul and \z
         `scaled_dot_product_attention` take strides; `torch.compile` fuses what is left into \z
@@ -125,6 +134,7 @@ return {
     local copies = trace:ops { kind = "copy", direction = "d2d" }
     local all = joins:plus(layouts):plus(copies)
     local time = all:own_ns()
+    local of_norms = require "norm_conversions"(trace, layouts):own_ns()
     local share = time / total
     if time == 0 or share < options.share then return {} end
     local kinds = {}
@@ -165,6 +175,7 @@ return {
           ),
           time = time / steps,
           share = share,
+          of_norms = of_norms / time,
           kinds = table.concat(kinds, ", "),
           where = #names > 0
               and " Most are launched in " .. table.concat(names, " and ") .. "."
@@ -185,7 +196,11 @@ return {
           },
         },
         evidence = all:evidence { most = 5 },
-        seen = { gradients = in_backward, joins = 2 * joins:own_ns() > time },
+        seen = {
+          gradients = in_backward,
+          joins = 2 * joins:own_ns() > time,
+          norms = trace:is "pytorch" and 2 * of_norms > time,
+        },
       },
     }
   end,

@@ -34,7 +34,47 @@ local function with_backward(thread)
   return trace
 end
 
+-- A copy of 1 ms before statistics of groups, if `norm` are these, and one after what follows them.
+local function around(norm)
+  local ops, at = { { 20, 3000, kernel = "nvjet_tst_gemm", launched = { 5, 10 } } }, 3000
+  for _, kernel in ipairs {
+    { clone, 1000 },
+    { norm, 300 },
+    { "void at::native::(anonymous namespace)::ComputeFusedParamsCUDAKernel<float>(long)", 2 },
+    { "void at::native::elementwise_kernel<128, 4, GroupNormKernelImplInternal<float>>", 500 },
+    { "void at::native::vectorized_elementwise_kernel<4, at::native::silu_kernel>", 500 },
+    { clone, 1000 },
+    { "nvjet_tst_gemm", 3600 },
+  } do
+    ops[#ops + 1] = { at, at + kernel[2], kernel = kernel[1], launched = { 20, 25 } }
+    at = at + kernel[2]
+  end
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9990, "step {n}" } },
+    ops = ops,
+  }
+end
+
 return {
+  {
+    name = "names group normalization where that asks for the copies",
+    trace = around "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(long)",
+    expect = {
+      {
+        severity = "warning",
+        advice = "Use a group normalization that reads channels_last: 100 % of this are copies*",
+      },
+    },
+  },
+  {
+    name = "does not where another norm, which reads any rows, stands there",
+    trace = around "void at::native::(anonymous \z
+      namespace)::vectorized_layer_norm_kernel<float>(int)",
+    expect = {
+      { severity = "warning", advice = "Avoid .contiguous(), .clone() and .copy_()*" },
+    },
+  },
   {
     name = "says that PyTorch makes copies in backward itself",
     trace = with_backward "autograd",
