@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "analysis/loader_threads.hpp"
 #include "trace/clocks.hpp"
 
 namespace gh {
@@ -35,7 +36,7 @@ constexpr std::int64_t few_cuts = 16;
 enum class Evidence { none, upload, host };
 
 // Whether there are batches to fetch: a kernel computes a loss or an optimizer's update, or a
-// thread of PyTorch's loader runs (torch/utils/data names it so).
+// loader has a thread.
 bool takes_batches(const Trace& trace, const NameClasses& names) {
   // Names that no kernel has are in the first class, collectives.
   return std::any_of(names.kernel.begin(), names.kernel.end(),
@@ -43,7 +44,7 @@ bool takes_batches(const Trace& trace, const NameClasses& names) {
                        return c == KernelClass::optimizer || c == KernelClass::softmax_loss;
                      }) ||
          std::any_of(trace.threads.begin(), trace.threads.end(),
-                     [](const Thread& t) { return t.name.starts_with("pt_data_"); });
+                     [](const Thread& t) { return is_loader_thread(t.name); });
 }
 
 // std::partition_point, searching outwards from a place where the result is likely to be, which it

@@ -20,6 +20,21 @@ local function once(piece)
   return piece
 end
 
+-- What the host does for a reduction besides launching it: NCCL's range around that, and the events
+-- that order streams before and after it, of which each pass has its part.
+local function host_work(trace, early, last)
+  local threads, passed = {}, 0
+  for _, thread in ipairs(early:group("thread", 1000)) do
+    threads[#threads + 1] = thread.key
+  end
+  local part = early:count() / (early:count() + last:count())
+  local events = trace:calls({ class = "event", thread = threads }):keep({}, function()
+    passed = passed + 1
+    return math.floor(part * passed) > math.floor(part * (passed - 1))
+  end)
+  return trace:ranges({ name = "nccl*" }):containing(early), events
+end
+
 return {
   id = "grad-sync-every-microbatch",
   category = "comm",
@@ -104,6 +119,9 @@ return {
     local scattered = found.early:where { collective = "reduce-scatter" }:count() > 0
     local gone = { { remove = found.early } }
     if found.copies:count() > 0 then gone[#gone + 1] = { remove = found.copies } end
+    local ranges, events = host_work(trace, found.early, found.last)
+    if ranges:count() > 0 then gone[#gone + 1] = { pause = ranges } end
+    if events:count() > 0 then gone[#gone + 1] = { drop = events } end
     -- The blocks of a reduction hold SMs that concurrent matrix products get back.
     local products = trace:ops { class = { "gemm_*", "attention_fused" } }
     local sms = trace:fact "device.sm_count"

@@ -70,7 +70,46 @@ local function steps(passes, more)
   }
 end
 
+-- The host bounds two passes of 5 ms: of each, 1 ms goes to the events around a reduction that is
+-- hidden.
+local function host_bound()
+  local ops, calls = {}, {}
+  for pass = 0, 1 do
+    local at = 5000 * pass
+    local function op(from, to, kernel, stream)
+      ops[#ops + 1] = {
+        at + from,
+        at + to,
+        kernel = kernel,
+        stream = stream,
+        launched = { at + from - 10, at + from - 5 },
+      }
+    end
+    op(50, 60, loss, 7)
+    op(1200, 1900, reduce, 8)
+    op(1800, 4900, gemm, 7)
+    calls[#calls + 1] = { at + 100, at + 600, "cudaEventRecord" }
+    calls[#calls + 1] = { at + 1250, at + 1750, "cudaStreamWaitEvent" }
+    for i = 0, 13 do
+      calls[#calls + 1] = { at + 1900 + 200 * i, at + 2090 + 200 * i, "cudaGetDevice" }
+    end
+  end
+  ops[#ops + 1] = { 9910, 9990, kernel = update, stream = 7, launched = { 9900, 9905 } }
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9995, "step {n}" } },
+    ops = ops,
+    calls = calls,
+  }
+end
+
 return {
+  {
+    name = "counts what the host does around a reduction",
+    trace = host_bound(),
+    replay = true,
+    expect = { { severity = "warning", worth = { 0.1, 0.12 } } },
+  },
   {
     name = "fires on two micro-batches that both reduce",
     trace = steps(2),

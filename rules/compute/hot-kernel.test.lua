@@ -54,7 +54,51 @@ local function product(more)
   return trace
 end
 
+-- Counting for `time` us after a kernel of one block that takes 4.5 ms.
+local function counting(time, more)
+  more.kernel = more.kernel or "void countHistogram(const unsigned char *, unsigned int *)"
+  local trace = steps(time, more)
+  table.insert(trace.ops, 1, {
+    20 + time,
+    4520 + time,
+    kernel = "range_of(const unsigned char *, int *)",
+    blocks = 1,
+    launched = { 5, 10 },
+  })
+  trace.ops[3][1] = 4520 + time
+  return trace
+end
+
 return {
+  {
+    name = "fires on counting without shared memory, beside a grid that is too small",
+    trace = counting(4000, {}),
+    expect = {
+      {
+        severity = "warning",
+        subject = "countHistogram",
+        title = "'countHistogram' takes 40 % of kernel time, counting without shared memory",
+        message = "*threads that add to the same bin of global memory wait for each other.*",
+        advice = "Count in shared memory first: *",
+        worth = { 0.33, 0.34 },
+      },
+    },
+  },
+  {
+    name = "is a note where counting uses shared memory",
+    trace = counting(4000, { shared = 1024 }),
+    expect = { { severity = "note", advice = "Ask Nsight Compute*" } },
+  },
+  {
+    name = "is a note where only a part of the name is that of counting",
+    trace = counting(4000, { kernel = "void keepHistory(const float *, float *)" }),
+    expect = { { severity = "note", advice = "Ask Nsight Compute*" } },
+  },
+  {
+    name = "is silent where it is little of what fills the GPU",
+    trace = counting(2000, {}),
+    expect = "clean",
+  },
   {
     name = "fires on blocks of half a warp",
     trace = steps(9000, { threads = 16, blocks = 60000, registers = 16 }),

@@ -30,6 +30,109 @@ local fused = {
     namespace)::BinaryOpScalarFunctor<float, 1, 1, 0> >(float)",
 }
 
+local function multi_tensor(metadata, functor)
+  return "void at::native::(anonymous \z
+    namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+    .. metadata
+    .. ", at::native::(anonymous namespace)::"
+    .. functor
+    .. ">(T1, T2, T3...)"
+end
+local foreach_adam = {
+  multi_tensor(
+    "TensorListMetadata<2>",
+    "TernaryOpScalarFunctor<float, 2, 2, 0>, at::native::LerpFunctor<float>, float"
+  ),
+  multi_tensor(
+    "TensorListMetadata<1>",
+    "BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float"
+  ),
+  multi_tensor(
+    "TensorListMetadata<3>",
+    "PointwiseOpScalarFunctor<float, 3, 3, 0>, std::multiplies<float>, float"
+  ),
+  multi_tensor(
+    "TensorListMetadata<2>",
+    "UnaryOpFunctor<float, 2, 1, 1>, at::native::Sqrt<float>"
+  ),
+  multi_tensor(
+    "TensorListScalarListMetadata<float, 1>",
+    "BinaryOpScalarListFunctor<float, 1, 1, 0>, std::divides<float>"
+  ),
+  multi_tensor(
+    "TensorListMetadata<1>",
+    "BinaryOpScalarFunctor<float, 1, 1, 0>, std::plus<float>, float"
+  ),
+  multi_tensor(
+    "TensorListScalarListMetadata<float, 3>",
+    "PointwiseOpScalarListFunctor<float, 3, 3, 0>, std::divides<float>"
+  ),
+}
+local foreach_average = {
+  multi_tensor(
+    "TensorListMetadata<1>",
+    "BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float"
+  ),
+  multi_tensor(
+    "TensorListMetadata<2>",
+    "BinaryOpListAlphaFunctor<float, 2, 2, 0>, std::plus<float>, float"
+  ),
+}
+local foreach_clip = {
+  multi_tensor("TensorListMetadata<1>", "LpNormFunctor<float, NormType::L2, float, 1, 1, 0>"),
+  multi_tensor(
+    "TensorListMetadata<1>",
+    "BinaryOpScalarTensorFunctor<float, 1, 1, 0>, std::multiplies<float>, float"
+  ),
+}
+
+-- Adam's passes over a table of 12.8 million numbers, of which backward writes as many as its
+-- `blocks` of 64 threads.
+local function of_table(blocks, clear_us)
+  local ops = {
+    { 20, 1000, kernel = gemm, launched = { 5, 10 } },
+    {
+      1000,
+      1000 + clear_us,
+      kernel = fill[1],
+      blocks = 12500,
+      threads = 128,
+      launched = { 11, 12 },
+    },
+    {
+      1300,
+      1305,
+      kernel = "void \z
+        at_cuda_detail::cub::detail::unique_by_key::DeviceUniqueByKeySweepKernel<int>(int)",
+      launched = { 13, 14 },
+    },
+    {
+      1310,
+      1312,
+      kernel = "void at::native::(anonymous namespace)::krn_partials_per_segment<long>(long *)",
+      launched = { 15, 16 },
+    },
+    {
+      1320,
+      1325,
+      kernel = "void at::native::(anonymous namespace)::compute_grad_weight<float, long>(long *)",
+      blocks = blocks,
+      threads = 64,
+      launched = { 17, 18 },
+    },
+  }
+  for i, kernel in ipairs(foreach_adam) do
+    ops[#ops + 1] = {
+      1400 + 100 * i,
+      1500 + 100 * i,
+      kernel = kernel,
+      launched = { 20 + i, 21 + i },
+    }
+  end
+  ops[#ops + 1] = { 2200, 10000, kernel = gemm, launched = { 40, 41 } }
+  return ops
+end
+
 local function steps(kernels, count, us, more)
   more = more or {}
   local gap, every = more.gap or 0, more.interrupt
@@ -166,9 +269,76 @@ return {
   },
   { name = "is silent below 1 %", trace = steps(adamw, 80, 1), expect = "clean" },
   {
-    name = "is silent about a foreach optimizer",
+    name = "is silent about a foreach optimizer of one pass",
     trace = steps(fused, 80, 10, { range = "optimizer_step" }),
     expect = "clean",
+  },
+  -- Fused, Adam's seven passes take 0.41 of their time.
+  {
+    name = "fires on the passes of a foreach update",
+    trace = steps(foreach_adam, 14, 100),
+    expect = {
+      {
+        severity = "warning",
+        subject = "optimizer",
+        confidence = "high",
+        title = "The optimizer takes 7 passes over memory a step",
+        message = "*in 7 passes over memory (14 kernels a step): they take 1.40 ms of each 10.0 \z
+          ms step (14 %).*",
+        advice = "*fused=True*",
+        worth = { 0.082, 0.084 },
+      },
+    },
+  },
+  {
+    name = "fires on those of SGD with momentum where a range marks them",
+    trace = steps(foreach_average, 10, 100, { range = "Optimizer.step#SGD.step" }),
+    expect = { { severity = "warning", message = "*in 2 passes *", worth = { 0.058, 0.06 } } },
+  },
+  {
+    name = "takes no loop of the model for the optimizer where that updates all tensors together",
+    trace = steps(
+      (function()
+        local kernels = {}
+        for i = 1, 80 do
+          kernels[i] = adamw[(i - 1) % #adamw + 1]
+        end
+        for _, name in ipairs(foreach_adam) do
+          kernels[#kernels + 1] = name
+        end
+        return kernels
+      end)(),
+      87,
+      50
+    ),
+    expect = { { message = "*in 7 passes over memory (7 kernels a step)*" } },
+  },
+  {
+    name = "is silent about an average of the weights, which looks the same without a range",
+    trace = steps(foreach_average, 10, 100),
+    expect = "clean",
+  },
+  {
+    name = "is silent about gradients that are scaled down to a norm",
+    trace = steps(foreach_clip, 10, 100),
+    expect = "clean",
+  },
+  {
+    name = "says where it is tables of which little is looked up",
+    trace = steps({}, 0, 0, { ops = of_table(4505, 35) }),
+    expect = {
+      { message = "*95 % of what it updates, or more, are embedding tables, *4.5 % at most." },
+    },
+  },
+  {
+    name = "but not where much of them is looked up",
+    trace = steps({}, 0, 0, { ops = of_table(20000, 35) }),
+    expect = { { message = "*once." } },
+  },
+  {
+    name = "nor where most of what it updates is elsewhere",
+    trace = steps({}, 0, 0, { ops = of_table(4505, 12) }),
+    expect = { { message = "*once." } },
   },
   {
     name = "is silent about elementwise work between products",

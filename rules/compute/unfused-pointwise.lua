@@ -39,6 +39,14 @@ local function with_fixed_statistics(trace)
   return found:minus(of_the_batch[3])
 end
 
+-- Copies of arrays between elementwise kernels of CuPy: shifted ones (`cupy.roll`, slices). One
+-- kernel that takes indices reads the neighbors where they are.
+local function shifted(trace, small)
+  local copies = small:minus(small)
+  if trace:is "cupy" then copies = trace:ops { kind = "copy", direction = "d2d" } end
+  return copies:beside(small)
+end
+
 return {
   id = "unfused-pointwise",
   category = "compute",
@@ -135,7 +143,9 @@ return {
     wrong = "Neighbors in a run need not work on the same data: those do not fuse, and the \z
       estimate is too high by them. Casts and clearing in a row (separate weights, gradients and \z
       shards), gradients that are added up, scans, and rolls, which read their neighbors, are \z
-      left out. `torch.compile` may choose other kernels for the rest as well.",
+      left out. In CuPy shifted copies count, since one kernel can read neighbors in place: a \z
+      copy that is needed is then too much. `torch.compile` may choose other kernels for the rest \z
+      as well.",
   },
   advice = {
     {
@@ -149,8 +159,9 @@ return {
         lengths) keep it from compiling again.",
       jax = "Put more of the program under one `jax.jit`{.}: XLA fuses what it sees together.",
       tensorflow = "Compile with XLA{.}: `tf.function(jit_compile=True)` fuses them.",
-      cupy = "Fuse the function{.}: `cupy.fuse`, or `cupy.ElementwiseKernel` for the whole \z
-        expression.",
+      cupy = "Put each expression into one kernel{.}: `cupy.ElementwiseKernel` for the whole of \z
+        it, with `raw` arguments where it reads neighbors (`cupy.roll`, slices); `cupy.fuse` for \z
+        a function without these.",
       numba = "Write each run as one kernel.",
       julia = "Write each run as one broadcast expression{.}: @. makes it one kernel.",
       cuda = "Put each run into one kernel{.}: it reads its input once and writes its result once \z
@@ -247,7 +258,10 @@ return {
     -- The optimizer's loop; a range in which the model itself runs belongs to a closure.
     local ranges = trace:ranges { phase = "optimizer" }
     local _, loop = trace:runs { of = pointwise, least = math.max(options.loop, 1) }
-    if products:where { launched_in = ranges }:count() == 0 then
+    if trace:is "cupy" then
+      -- So many hold several iterations of the program, each of which ends with an assignment.
+      loop = loop:where { name = "cupy_copy__*" }
+    elseif products:where { launched_in = ranges }:count() == 0 then
       loop = loop:plus(small:where { launched_in = ranges })
     end
 
@@ -273,6 +287,9 @@ return {
 
     local left =
       small:minus(attention):minus(by_hand):minus(norms):minus(loop):minus(scans):minus(apart)
+    -- Nor do keys and values that are kept, which attention could read as they are.
+    left = left:minus((require "copied_for_attention"(trace)))
+    left = left:plus(shifted(trace, left))
     local _, inner, longest =
       trace:runs { of = left:minus(accumulating(trace, left)), least = options.least }
     -- An MLP's activation and gate: two are worth fusing as well.
@@ -409,8 +426,11 @@ return {
           { remove = activation },
           { remove = copied },
         },
-        uncertain = "what a compiler fuses, and which GEMM and attention kernels it chooses, is \z
-          unknown",
+        uncertain = trace:words {
+          cupy = "how many arrays one kernel for all of it reads and writes is unknown",
+          cuda = "what a compiler fuses, and which GEMM and attention kernels it chooses, is \z
+            unknown",
+        },
         at_most = share < options.share and "note" or "warning",
         confidence = "medium",
         metrics = {

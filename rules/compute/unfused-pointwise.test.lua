@@ -112,7 +112,62 @@ local function accumulation(blocks)
   return trace
 end
 
+-- Of CuPy: 2 ms of elementwise kernels around a shifted copy, then what `last` says.
+local function stencil(last)
+  local plus, copy = "cupy_add__float64_float64_float64", "cupy_copy__float64_float64"
+  local names = { plus, copy, "shift", plus, "cupy_multiply__float_float64_float64" }
+  local ops = {}
+  for i, name in ipairs(names) do
+    local at = 400 * i
+    ops[i] = { at, at + 400, kernel = name, launched = { 5, 10 } }
+    if name == "shift" then
+      ops[i] = { at, at + 400, copy = "d2d", bytes = 33554432, launched = { 5, 10 } }
+    end
+  end
+  ops[#ops + 1] = { 2400, 10000, kernel = last, launched = { 10, 15 } }
+  return {
+    repeats = { times = 6, every = 10000 },
+    ranges = { { 0, 9995, "step {n}" } },
+    ops = ops,
+  }
+end
+
 return {
+  {
+    name = "fires on CuPy's operators, with the shifted copies between them",
+    trace = stencil "void regular_fft<1024u>(int)",
+    expect = {
+      {
+        severity = "warning",
+        message = "1 run a step * (5 kernels) takes 2.00 ms *",
+        advice = "Put each expression into one kernel: *",
+        worth = { 0.15, 0.16 },
+      },
+    },
+  },
+  -- Thirty sweeps of three kernels of 100 us, each of which ends with an assignment.
+  {
+    name = "cuts a long run of CuPy where an expression is assigned",
+    trace = (function()
+      local trace, at = { ops = {} }, 10
+      for i = 1, 90 do
+        local name = i % 3 == 0 and "cupy_copy__float32_float32"
+          or i % 3 == 1 and "cupy_add__float32_float32_float32"
+          or "cupy_multiply__float_float32_float32"
+        trace.ops[i] = { at, at + 100, kernel = name, launched = { at - 8, at - 6 } }
+        at = at + 100
+      end
+      return trace
+    end)(),
+    options = { least = 2 },
+    expect = {
+      {
+        severity = "warning",
+        message = "1 run an iteration *(2 kernels)*",
+        worth = { 0.3, 0.35 },
+      },
+    },
+  },
   -- Five kernels of 500 us, of which one's time stays.
   {
     name = "fires on an activation as separate kernels",

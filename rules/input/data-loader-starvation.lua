@@ -176,7 +176,7 @@ return {
     local threads = waits:group("thread")
     local waited = trace:os_calls { thread = threads[1].key, does = "wait" }:overlap_ns(waits)
     local workers = waited > idle / 2
-      or trace:threads "pt_data_*" > 0
+      or trace:threads { phase = "loader" } > 0
       or trace:ranges { name = "*_MultiProcessingDataLoaderIter*" }:count() > 0
     -- The loader's range says that it has no workers, whatever it waits for (a dataset over the
     -- network) and whatever other loaders have.

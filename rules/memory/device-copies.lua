@@ -20,7 +20,8 @@ return {
       default = 0.8,
       unit = "fraction",
       doc = "Concatenations that take longer and longer, by this share of the changes of their \z
-        length, belong to kv-concat, and so do those of a cache right before attention.",
+        length, belong to kv-concat, and so do those of a cache right before attention, and its \z
+        copies there.",
     },
     kind_share = {
       default = 0.01,
@@ -131,6 +132,7 @@ return {
     local layouts = kernels
       :where { name = { "*nocast*direct_copy_kernel*", "wrapped_copy*" } }
       :plus(kernels:where { name = compiled })
+      :minus((require "copied_for_attention"(trace)))
     local copies = trace:ops { kind = "copy", direction = "d2d" }
     local all = joins:plus(layouts):plus(copies)
     local time = all:own_ns()

@@ -1,3 +1,34 @@
+local function finding_of_copies(trace, options)
+  local total, steps = trace:total_ns(), trace:fact "steps.count"
+  local kept, rest = require "copied_for_attention"(trace)
+  local time = kept:own_ns()
+  local share = time / total
+  if time == 0 or share < options.share then return nil end
+  return {
+    subject = "kept keys and values",
+    message = "copied",
+    data = {
+      count = math.floor(kept:count() / steps + 0.5),
+      rest = rest / steps,
+      time = time / steps,
+      share = share,
+    },
+    recoverable_ns = time,
+    change = { { remove = kept } },
+    about = true,
+    metrics = {
+      {
+        name = "copies of kept keys and values",
+        value = share,
+        unit = "fraction",
+        threshold = options.share,
+      },
+    },
+    evidence = kept:evidence { most = 4 },
+    seen = { copied = true },
+  }
+end
+
 return {
   id = "kv-concat",
   category = "memory",
@@ -36,11 +67,16 @@ return {
       {each_step} ({share:fraction}), and all other work except attention takes {rest:ns}: too \z
       little time to have computed what they join. It existed before, and is copied as a whole \z
       each time something is added.{where}",
+    copied = "{count:# copy|# copies} {a_step} right before attention {count:takes|take} \z
+      {time:lost} of {each_step} ({share:fraction}), and all other work except attention takes \z
+      {rest:ns}: too little time to have computed what they copy. Keys and values existed before, \z
+      and are repeated for all heads, or put into another order, each time.",
     main = "{count:# concatenation|# concatenations} {a_step} {count:takes|take} longer and \z
       longer, {first:ns} at first and {last:ns} in the end: what exists already is copied each \z
       time something is added. They take {time:lost} of {each_step} ({share:fraction}).{where}",
   },
   headlines = {
+    copied = "Kept keys and values are copied {count:# time|# times} {a_step} for attention",
     kept = "The growing cache is copied {count:# time|# times} {a_step}",
     main = "The growing cache is copied {count:# time|# times} {a_step}",
   },
@@ -49,7 +85,8 @@ return {
       and take longer and longer; and those of keys and of values, two in a row right before \z
       fused attention, that take at least as long as all other work except attention: what they \z
       join was not computed since the previous attention, it is kept. The second kind is also \z
-      found in a recording of few tokens, in which a long cache hardly grows.",
+      found in a recording of few tokens, in which a long cache hardly grows. Copies in pairs \z
+      before attention, fused or not, that take as long are of what is kept, too.",
     why = "A cache of keys and values that is kept with `torch.cat` is copied as a whole for each \z
       token: the time per token grows with the length of the sequence, and the time per sequence \z
       with its square. Meanwhile it needs twice the memory.",
@@ -64,6 +101,15 @@ return {
   },
   advice = {
     {
+      when = "copied",
+      pytorch = "Let attention read the cache as it is{.}: with fewer heads for keys and values \z
+        `scaled_dot_product_attention(..., enable_gqa=True)`, instead of `repeat_interleave` (or \z
+        `expand` and `reshape`); and no `.contiguous()` of the cache.",
+      cuda = "Let attention read the cache as it is{.}: grouped-query attention reads each head \z
+        of keys and values for all of its queries' heads, without copies.",
+    },
+    {
+      unless = "copied",
       transformers = 'Use a cache of fixed size{.}: `generate(cache_implementation="static")`, or \z
         `StaticCache(config, max_cache_len=...)` as `past_key_values`. `torch.compile` and CUDA \z
         graphs need it as well.',
@@ -84,7 +130,8 @@ return {
       kind = "kernel",
       name = { "*CatArrayBatchedCopy*", "*cat_copy*", "*concat_kernel*" },
     }
-    if joins:count() == 0 or not joins:throughout() then return {} end
+    local copied = finding_of_copies(trace, options)
+    if joins:count() == 0 or not joins:throughout() then return { copied } end
     local grows = require "growth"(trace, joins, "duration_ns")
     local kept, rest = require "kept_for"(trace, joins, trace:ops { class = "attention_fused" })
     local message = "main"
@@ -93,9 +140,9 @@ return {
     end
     local time = joins:own_ns()
     local share = time / total
-    if time == 0 or share < options.share then return {} end
+    if time == 0 or share < options.share then return { copied } end
     local left = math.min(1, options.in_place_ns / math.max(1, joins:median "duration_ns"))
-    if left == 1 then return {} end
+    if left == 1 then return { copied } end
     local whose = joins:operators()[1]
     return {
       {
@@ -130,6 +177,7 @@ return {
         },
         evidence = joins:evidence { most = 4 },
       },
+      copied,
     }
   end,
 }

@@ -73,7 +73,72 @@ local function kept(products, count, more)
   }
 end
 
+-- Ten tokens of 1 ms: a product of `product` us, then for each of two layers copies of keys and
+-- values, `copies` of 100 us, and attention: a product, a softmax and a product.
+local function repeated(product, copies, more)
+  more = more or {}
+  local copy =
+    "void at::native::elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<at::nativ\z
+      e::direct_copy_kernel_cuda(at::TensorIteratorBase &)>>(int)"
+  local gemv = "void internal::gemvx::kernel<int, int, __nv_bfloat16>(int)"
+  local ops, at = {}, 10
+  local function op(name, us)
+    ops[#ops + 1] = { at, at + us, kernel = name, launched = { at - 8, at - 6 } }
+    at = at + us
+  end
+  op("nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT", product)
+  for _ = 1, 2 do
+    for _ = 1, copies do
+      op(copy, 100)
+    end
+    for _, name in ipairs(more) do
+      op(name, 5)
+    end
+    op(gemv, 30)
+    op(
+      "void at::native::(anonymous namespace)::cunn_SoftMaxForwardReg<float, float>(float *)",
+      5
+    )
+    if more.late then op(copy, 100) end
+    op(gemv, 30)
+  end
+  return {
+    repeats = { times = 10, every = 1000 },
+    ranges = { { 0, 990, "step {n}" } },
+    ops = ops,
+  }
+end
+
 return {
+  {
+    name = "fires on keys and values that are repeated for attention",
+    trace = repeated(100, 2),
+    expect = {
+      {
+        severity = "error",
+        subject = "kept keys and values",
+        message = "4 copies a step right before attention take 400.0 us *",
+        advice = "Let attention read the cache as it is*",
+        worth = { 0.39, 0.41 },
+      },
+    },
+  },
+  {
+    name = "also where each is copied right before its product",
+    trace = repeated(100, 1, { late = true }),
+    expect = { { severity = "error", message = "4 copies a step right before attention *" } },
+  },
+  {
+    name = "is silent where the products before may have computed them",
+    trace = repeated(450, 2),
+    expect = "clean",
+  },
+  { name = "is silent about a single copy", trace = repeated(50, 1), expect = "clean" },
+  {
+    name = "is silent about copies that another kernel follows before attention",
+    trace = repeated(50, 2, { "void rotary_kernel<float>(float *)" }),
+    expect = "clean",
+  },
   {
     name = "fires on what is kept and joined before attention, though it grows by little",
     trace = kept(100, 2),

@@ -263,6 +263,16 @@ TEST_CASE("binding: phases are recognized by ranges") {
             .find("did you mean 'optimizer'") != std::string::npos);
 }
 
+TEST_CASE("binding: threads by name, and those of loaders") {
+  const std::string trace = five_steps(
+      "{ 10, 100, kernel = 'k', launched = { 1, 5 }, thread = 'main' }, { 200, 300, kernel = 'k', "
+      "launched = { 150, 160 }, thread = 'pt_data_pin' }");
+  CHECK(answer(trace, "return trace:threads 'm*n'") == "1");
+  CHECK(answer(trace, "return trace:threads { phase = 'loader' }") == "1");
+  CHECK(answer(trace, "return select(2, pcall(trace.threads, trace, { phase = 'optimizer' }))")
+            .find("loader") != std::string::npos);
+}
+
 TEST_CASE(
     "binding: operations belong to the range in which they were launched, wherever they ran") {
   const std::string trace =

@@ -129,7 +129,7 @@ std::string misfit(const std::string& said, const ProgramKind& program) {
 // Rules that find an optimizer, or the gradient of a loss, may say so, whatever else is known.
 bool is_about_training(const std::string& rule) {
   static const std::set<std::string> all{"unfused-optimizer", "cpu-optimizer", "loss-head",
-                                         "grad-sync-every-microbatch"};
+                                         "grad-sync-every-microbatch", "slice-gradients"};
   return all.count(rule) > 0;
 }
 

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/classes.hpp"
+#include "analysis/loader_threads.hpp"
 #include "analysis/structure/periodic_events.hpp"
 #include "analysis/tables/groups.hpp"
 #include "base/text.hpp"
@@ -69,14 +71,19 @@ int available(lua_State* lua, const Context& c) {
 }
 
 int thread_count(lua_State* lua, const Context& c) {
-  const std::string glob = checked_glob(lua, 2);
+  const bool loaders = lua_istable(lua, 2);
+  if (loaders && (lua_getfield(lua, 2, "phase") != LUA_TSTRING ||
+                  checked_text(lua, -1) != name_of(Phase::loader)))
+    throw Error("trace:threads knows the threads of a glob, or of { phase = \"loader\" }");
+  const std::string glob = loaders ? "*" : checked_glob(lua, 2);
   std::set<std::uint16_t> processes;
   for (const DeviceSteps& d : c.analysis.devices) processes.insert(d.process);
   lua_Integer found = 0;
   charge(lua, c.trace().threads.size());
   for (const Thread& t : c.trace().threads) {
     charge(lua, glob_cost(glob, t.name));
-    if (processes.contains(t.process) && glob_match(glob, t.name)) ++found;
+    const bool meant = loaders ? is_loader_thread(t.name) : glob_match(glob, t.name);
+    if (meant && processes.contains(t.process)) ++found;
   }
   lua_pushinteger(lua, found);
   return 1;
