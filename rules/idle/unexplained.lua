@@ -1,4 +1,7 @@
--- Causes of idle time in the account, and the rules that report them.
+-- Causes of idle time in the account, and the rules that report them. What lasts less than
+-- `judged_ns` has been judged by the first of these: it is explained even if that found nothing to
+-- save.
+local launch_pause_ns = 1000000 -- as launch-bound's pause_ns
 local known = {
   {
     cause = "input",
@@ -21,6 +24,7 @@ local known = {
   {
     cause = "launch",
     short = "while the host launches",
+    judged_ns = launch_pause_ns,
     rules = {
       "launch-bound",
       "data-dependent-sync",
@@ -35,6 +39,7 @@ local known = {
   {
     cause = "launch_latency",
     short = "between launches and kernels",
+    judged_ns = launch_pause_ns,
     rules = { "launch-bound", "host-sync", "alloc-churn" },
   },
   {
@@ -263,12 +268,9 @@ return {
           local _, regular = require "regular_pauses"(trace)
           rows = rows:minus(regular)
         end
-        local time = rows:union_ns()
         local waits = cause.cause == "dependency"
-        if waits then
-          rows = rows:where { min_ns = options.pause_ns }
-          time = rows:union_ns()
-        end
+        rows = rows:where { min_ns = waits and options.pause_ns or cause.judged_ns or 0 }
+        local time = rows:union_ns()
         local doing, of = most_of(
           rows,
           "doing",

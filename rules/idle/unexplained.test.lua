@@ -76,6 +76,17 @@ return {
     expect = { { severity = "error", subject = "launch_latency" } },
   },
   {
+    name = "leaves gaps of single launches to the rule that has judged them",
+    trace = steps(0, early, {
+      ops = {
+        { 20, 2000, kernel = "first", launched = { 5, 10 } },
+        { 2800, 5000, kernel = "second", launched = { 2100, 2795 } },
+        { 5800, 9990, kernel = "third", launched = { 5100, 5795 } },
+      },
+    }),
+    expect = "clean",
+  },
+  {
     name = "names copies that no rule reports",
     trace = steps(0, early, {
       ops = {
