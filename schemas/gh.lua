@@ -78,9 +78,9 @@ function trace:outside_idle(least_fraction) end
 ---@return gh.Selection
 function trace:steps(filter) end
 
---- How many threads of the launching processes have a matching name.
---- (glob) -> count
----@param glob any
+--- How many threads of the launching processes have a matching name, or, with `phase = "loader"`, that of a data loader's.
+--- (glob or { phase }) -> count
+---@param glob? any
 ---@return any
 function trace:threads(glob) end
 
@@ -147,8 +147,8 @@ function trace:round_trips(arguments) end
 ---@return gh.Selection
 function trace:streamed_uploads(arguments) end
 
---- The calls in which the host waits for the GPU, and the copies that they wait for. Each call waits for one purpose, so that no two rules claim it: "work" (for what was launched before; nothing is read), "result" (a copy to the host, of any size), "decision" (one that decides what is launched next, or how much), "upload" (a copy to the GPU), "pageable" (a copy of more than 64 KiB through pageable memory), "offload" (see round_trips and streamed_uploads), "checkpoint" (while something is saved), "memory" (memory is given back). `on` is a list of these, `class` a list of classes of calls, as in a filter; without them: all.
---- ({ on?, class? }) -> calls, copies
+--- The calls in which the host waits for the GPU, and the copies that they wait for. Each call waits for one purpose, so that no two rules claim it: "work" (for what was launched before; nothing is read), "result" (a copy to the host, of any size), "decision" (one that decides what is launched next, or how much), "upload" (a copy to the GPU), "pageable" (a copy of more than 64 KiB through pageable memory), "managed" (a result in managed memory: pages go to the host before it launches again), "migration" (the same where more than 64 KiB go, without a prefetch), "offload" (see round_trips and streamed_uploads), "checkpoint" (while something is saved), "memory" (memory is given back). `on` is a list of these, `class` a list of classes of calls, as in a filter; without them: all. `max_bytes` keeps waits for copies of at most so many bytes.
+--- ({ on?, class?, max_bytes? }) -> calls, copies
 ---@param arguments any
 ---@return any
 function trace:host_waits(arguments) end
