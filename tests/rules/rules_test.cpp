@@ -836,6 +836,7 @@ TEST_CASE("rules: every rule runs on every recording") {
       {"expert-gather", {{"expert-gather"}, {}}},
       {"expert-gather-lookalike", {}},
       {"fp8-cast-overhead", {{"fp8-cast-overhead"}, {}}},
+      {"gather-scatter", {{"gather-scatter"}, {}}},
       {"gil-contention", {{"gil-contention"}, {}}},
       {"gil-contention-lookalike", {}},
       {"graph-breaks", {{"graph-breaks"}, {"launch-bound", "host-bound"}}},

@@ -112,6 +112,7 @@ bool is_marked(const fs::path& path) {
                                              "expert-gather",
                                              "expert-gather-lookalike",
                                              "fp8-cast-overhead",
+                                             "gather-scatter",
                                              "gil-contention",
                                              "gil-contention-lookalike",
                                              "graph-breaks",
