@@ -102,6 +102,8 @@ class Pool {
     for (;;) {
       Job* job = nullptr;
       work_.wait(lock, [&] {
+        // Of an earlier time there may be more threads than are wanted now.
+        if (busy_ + 1 >= thread_count()) return false;
         const auto found =
             std::find_if(jobs_.begin(), jobs_.end(), [](const Job* j) { return j->has_room(); });
         if (found != jobs_.end()) job = *found;
@@ -109,9 +111,11 @@ class Pool {
       });
       const std::size_t worker = job->workers++;
       ++job->inside;
+      ++busy_;
       lock.unlock();
       job->take_part(worker);
       lock.lock();
+      --busy_;
       if (--job->inside == 0) done_.notify_all();
     }
   }
@@ -120,7 +124,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable work_, done_;
   std::list<Job*> jobs_;  // the oldest first
-  std::size_t threads_ = 0;
+  std::size_t threads_ = 0, busy_ = 0;
 };
 
 }  // namespace

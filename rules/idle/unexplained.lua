@@ -1,7 +1,6 @@
--- Causes of idle time in the account, and the rules that report them. What lasts less than
--- `judged_ns` has been judged by the first of these: it is explained even if that found nothing to
--- save.
-local launch_pause_ns = 1000000 -- as launch-bound's pause_ns
+-- Causes of idle time in the account, and the rules that report them. What lasts less than the
+-- constant `judged` has been judged by the first of these: it is explained even if that found
+-- nothing to save.
 local known = {
   {
     cause = "input",
@@ -24,7 +23,7 @@ local known = {
   {
     cause = "launch",
     short = "while the host launches",
-    judged_ns = launch_pause_ns,
+    judged = "launch_ns",
     rules = {
       "launch-bound",
       "data-dependent-sync",
@@ -39,7 +38,7 @@ local known = {
   {
     cause = "launch_latency",
     short = "between launches and kernels",
-    judged_ns = launch_pause_ns,
+    judged = "launch_ns",
     rules = { "launch-bound", "host-sync", "alloc-churn" },
   },
   {
@@ -145,6 +144,7 @@ local exposed = {
 
 local constants = {
   named = 3, -- causes in the message about several
+  launch_ns = 1000000, -- as launch-bound's pause_ns
 }
 
 return {
@@ -269,7 +269,7 @@ return {
           rows = rows:minus(regular)
         end
         local waits = cause.cause == "dependency"
-        rows = rows:where { min_ns = waits and options.pause_ns or cause.judged_ns or 0 }
+        rows = rows:where { min_ns = waits and options.pause_ns or constants[cause.judged] or 0 }
         local time = rows:union_ns()
         local doing, of = most_of(
           rows,

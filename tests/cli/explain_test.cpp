@@ -10,7 +10,7 @@ TEST_CASE("explain: rules are listed and documented, and version and help are to
   CHECK(rules.status == 0);
   CHECK(contains(rules.out, "\nmemory\n  alloc-churn"));
   CHECK(contains(rules.out,
-                 "  host-sync                        3.0 %    20      8   3.9 %  The host waits"));
+                 "  host-sync                        3.0 %    19      8   3.2 %  The host waits"));
   const auto listed = json_of(advise("rules --format json"));
   for (const auto& rule : listed["rules"]) {
     const std::string id = rule["id"];

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rules/binding/fields.hpp"
@@ -37,6 +38,10 @@ class Filter {
   void text(const Context& c, Field field, const Globs& globs);
   void none() { none_ = true; }
 
+  /// The same for equal filters, whoever asks; "" without conditions, or if one is a selection.
+  const std::string& asked() const { return asked_; }
+  void asks(std::string text) { asked_ = std::move(text); }
+
   /// Those of `all` that pass.
   Rows of(const Context& c, const Rows& all) const;
 
@@ -62,6 +67,7 @@ class Filter {
   RowSet passing(const Context& c, const Rows& all, Quick quick) const;
 
   Kind kind_;
+  std::string asked_;
   bool none_ = false;
   const OpKind* kind_of_row_;  // null for rows that are not operations
   const NameId* name_of_row_;  // null for rows without names
@@ -77,9 +83,5 @@ class Filter {
 /// The filter at `index` of the stack: a table such as { class = "gemm_*" }, or nothing at all.
 /// Throws Error.
 Filter to_filter(lua_State* lua, int index, Kind kind);
-
-/// The same for equal filters at `index`, whoever asks; "" if there is none, or if one of its
-/// values is a selection. Call to_filter first, which checks it.
-std::string filter_text(lua_State* lua, int index, Kind kind);
 
 }  // namespace gh::binding

@@ -239,6 +239,34 @@ void launched_in(const Given& g, Filter& filter) {
   });
 }
 
+// --- What a filter asks, as a text
+
+// Of a value that a filter has read, and so checked. False if it is not made of texts, numbers and
+// truths.
+bool append_value(lua_State* lua, int value, std::string& text) {
+  switch (lua_type(lua, value)) {
+    case LUA_TBOOLEAN: text += lua_toboolean(lua, value) != 0 ? " true" : " false"; return true;
+    case LUA_TNUMBER: text += fmt::format(" {}", lua_tonumber(lua, value)); return true;
+    case LUA_TSTRING: {
+      std::size_t bytes = 0;
+      const char* characters = lua_tolstring(lua, value, &bytes);
+      text += fmt::format(" {}:", bytes).append(characters, bytes);
+      return true;
+    }
+    case LUA_TTABLE: {
+      bool plain = true;
+      for (lua_Integer i = 1; plain; ++i) {
+        const bool more = lua_rawgeti(lua, value, i) != LUA_TNIL;
+        plain = !more || (lua_type(lua, -1) != LUA_TTABLE && append_value(lua, -1, text));
+        lua_pop(lua, 1);
+        if (!more) break;
+      }
+      return plain;
+    }
+    default: return false;
+  }
+}
+
 // --- The table
 
 using Kinds = unsigned;  // a bit for each Kind
@@ -295,45 +323,24 @@ const FilterKey& filter_key(const std::string& name) {
 
 }  // namespace
 
-std::string filter_text(lua_State* lua, int index, Kind kind) {
-  if (lua_isnoneornil(lua, index)) return "";
-  std::string all = fmt::format("{}", static_cast<int>(kind));
-  bool plain = true;
-  const auto add = [&](int value) {
-    switch (lua_type(lua, value)) {
-      case LUA_TBOOLEAN: all += lua_toboolean(lua, value) != 0 ? " true" : " false"; break;
-      case LUA_TNUMBER: all += fmt::format(" {}", lua_tonumber(lua, value)); break;
-      case LUA_TSTRING: {
-        const std::string text = lua_bytes(lua, value);
-        all += fmt::format(" {}:{}", text.size(), text);
-        break;
-      }
-      default: plain = false;
-    }
-  };
-  LuaTable(lua, index, "a filter").each_pair([&](const std::string& key, int value) {
-    all += fmt::format("\n{}", key);
-    if (lua_istable(lua, value))
-      LuaTable(lua, value, "a filter").each(add);
-    else
-      add(value);
-  });
-  return plain ? all : "";
-}
-
 Filter to_filter(lua_State* lua, int index, Kind kind) {
   const Context& c = context(lua);
   Filter filter(c, kind);
   if (lua_isnoneornil(lua, index)) return filter;
   const LuaTable table(lua, index, "a filter");
+  std::string text = fmt::format("{}", static_cast<int>(kind));
+  bool plain = true;
   for (const std::string& name : table.names()) {
     const FilterKey& key = filter_key(name);
     table.push(key.name);
     const int value = lua_gettop(lua);
     key.add({table, c, kind, key.name, value}, filter);
+    text += fmt::format("\n{}", name);
+    plain = plain && append_value(lua, value, text);
     if ((key.kinds & only(kind)) == 0) filter.none();
     lua_settop(lua, value - 1);
   }
+  if (plain) filter.asks(std::move(text));
   return filter;
 }
 

@@ -17,13 +17,12 @@ namespace {
 int select(lua_State* lua, const Context& c, Kind kind, const RowSet& all) {
   charge(lua, all.size() / 4);
   const Filter filter = to_filter(lua, 2, kind);
-  const std::string text = filter_text(lua, 2, kind);
-  if (text.empty()) {
+  if (filter.asked().empty()) {
     push_rows(lua, filter.of(c, Rows{kind, all}));
     return 1;
   }
   bool found = false;
-  const auto& selection = c.in_steps.selections.get(text, [&] {
+  const auto& selection = c.in_steps.selections.get(filter.asked(), [&] {
     const std::int64_t before = lua_instructions_left(lua);
     RowSet rows = filter.of(c, Rows{kind, all}).rows;
     found = true;
