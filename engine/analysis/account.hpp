@@ -18,7 +18,7 @@ namespace gh {
 /// The account of one device.
 struct DeviceAccount {
   Spans window;            ///< the steps, with adjacent ones joined
-  Ns window_ns = 0;         ///< how long that is
+  Ns window_ns = 0;        ///< how long that is
   Ns busy_ns = 0;          ///< of the window: GPU work and unified-memory stalls
   Ns longest_idle_ns = 0;  ///< the longest pause, whatever caused it
   IdleList idle;           ///< the parts of the window that are not busy
