@@ -269,7 +269,8 @@ return {
           rows = rows:minus(regular)
         end
         local waits = cause.cause == "dependency"
-        rows = rows:where { min_ns = waits and options.pause_ns or constants[cause.judged] or 0 }
+        rows =
+          rows:where { min_ns = waits and options.pause_ns or constants[cause.judged] or 0 }
         local time = rows:union_ns()
         local doing, of = most_of(
           rows,
