@@ -63,12 +63,12 @@ class Pool {
  public:
   static Pool& get() {
     static const bool once = [] {
-      pool_ = new Pool;
-      pthread_atfork(nullptr, nullptr, [] { pool_ = new Pool; });
+      pool = new Pool;
+      pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
       return true;
     }();
     static_cast<void>(once);
-    return *pool_;
+    return *pool;
   }
 
   void run(Job& job) {
@@ -120,7 +120,7 @@ class Pool {
     }
   }
 
-  inline static Pool* pool_ = nullptr;
+  inline static Pool* pool = nullptr;
   std::mutex mutex_;
   std::condition_variable work_, done_;
   std::list<Job*> jobs_;  // the oldest first
