@@ -241,7 +241,8 @@ return {
     end
     local own = kernels:where { own = true }
     own = own:minus(own:where { class = "collective" })
-    -- Waiting for pages of unified memory is not the kernel's fault.
+    -- Waiting for pages of unified memory is not the kernel's fault, nor is their place.
+    own = own:minus((require "pages_afar"(trace, own)))
     local total, steps = trace:total_ns(), trace:fact "steps.count"
     local all = trace:ops({ kind = { "kernel", "graph" } }):own_ns()
     local busy = all

@@ -207,6 +207,8 @@ return {
     })
     local others = kernels:where({ min_ns = options.min_ns }):minus(tuned):usual()
     others = others:minus(others:where { class = "collective" })
+    -- Pages that lie on the host are not the grid's fault.
+    others = others:minus((require "pages_afar"(trace, others)))
     local small = others:where { max_blocks = sms - 1 }
     -- An SM has four schedulers that each need a warp: many small blocks leave it as empty as few
     -- large ones.

@@ -45,7 +45,49 @@ local spatial =
   "void at::native::(anonymous namespace)::cunn_SpatialSoftMaxForward<float, float, float, int, \z
     at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue>(float*, float const*, int)"
 
+-- Forty steps of 1 ms. The host writes a page that two kernels use. For five steps it comes back to
+-- the GPU by a fault (`alternates`), for the next five it stays on the host, and the kernels take
+-- `far` us instead of 20.
+local function left_on_host(far, alternates)
+  local trace = { ranges = {}, ops = {}, gpu_faults = {} }
+  for step = 0, 39 do
+    local at = step * 1000
+    local near = alternates and step % 10 < 5
+    local long = step % 10 < 5 and 20 or far
+    trace.ranges[#trace.ranges + 1] = { at, at + 950, "step " .. step }
+    for i, kernel in ipairs { "push", "solve" } do
+      local start = at + 50 + (i - 1) * (long + 5)
+      trace.ops[#trace.ops + 1] = {
+        start,
+        start + long,
+        kernel = kernel,
+        blocks = kernel == "solve" and 1 or 1056,
+        threads = 256,
+        launched = { at + 5 * i, at + 5 * i + 3 },
+      }
+    end
+    trace.ops[#trace.ops + 1] =
+      { at + 900, at + 940, kernel = "deposit", blocks = 2000, threads = 256 }
+    if near then
+      trace.gpu_faults[#trace.gpu_faults + 1] = { at + 51, at + 55, address = 0 }
+      trace.ops[#trace.ops + 1] =
+        { at + 56, at + 58, copy = "um_h2d", bytes = 4096, address = 0, cause = "fault" }
+    end
+  end
+  return trace
+end
+
 return {
+  {
+    name = "leaves a block that is long where its page is far to um-migration-storm",
+    trace = left_on_host(400, true),
+    expect = "clean",
+  },
+  {
+    name = "but not one that is long for another reason",
+    trace = left_on_host(400, false),
+    expect = { { subject = "small grids" } },
+  },
   {
     name = "says how a softmax over another dimension than the last gets blocks",
     trace = of(spatial),

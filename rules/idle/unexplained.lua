@@ -147,6 +147,16 @@ local constants = {
   launch_ns = 1000000, -- as launch-bound's pause_ns
 }
 
+-- What copies most, if that is one copy in each step that has it: many may be a model that is saved
+-- or loaded.
+local function seen_of(copies)
+  local largest = copies:group("bytes", 1)[1]
+  local one = 2 * largest.sum_ns > copies:sum "duration_ns"
+    and #largest.rows:group("step", largest.count) == largest.count
+  local direction = one and largest.rows:top(1)[1].direction
+  return { download = direction == "d2h", upload = direction == "h2d" }
+end
+
 return {
   id = "unexplained",
   category = "idle",
@@ -196,6 +206,21 @@ return {
     wrong = "A program that hands work from one GPU to the next makes each wait by design.",
   },
   advice = {
+    {
+      when = "download",
+      trainer = "Reduce it on the GPU before it is copied{.}: `preprocess_logits_for_metrics` \z
+        takes argmax, or what else is wanted, before outputs are collected and copied.",
+      pytorch = "Reduce it on the GPU before it is copied{.}: argmax, sums, counts or the rows \z
+        that are wanted instead of whole outputs, or keep it there. What has to come goes into a \z
+        reused pinned buffer.",
+      cuda = "Reduce it on the GPU before it is copied{.}: sums, counts, extremes or the part \z
+        that is wanted, or keep it there. What has to come goes into a reused pinned buffer.",
+    },
+    {
+      when = "upload",
+      "Keep on the GPU what is sent again{.}: or make it there. Send the rest as bytes or in half \z
+        precision, from pinned memory, while kernels run.",
+    },
     "Look at these stretches in the timeline{.}: what ended just before the GPU went on?",
   },
   evaluate = function(trace, options)
@@ -323,6 +348,7 @@ return {
             shown,
             time
           )
+          if part.subject == "copies" then findings[#findings].seen = seen_of(shown) end
           -- Of what hides for the most part, only the ends are exposed.
           if 2 * time < rows:union_ns() then findings[#findings].at_most = "note" end
         end

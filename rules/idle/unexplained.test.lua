@@ -87,6 +87,31 @@ return {
     expect = "clean",
   },
   {
+    name = "has a large result reduced before it is copied",
+    trace = steps(0, early, {
+      ranges = { { 0, 9900, "step {n}" }, { 1, 9, "aten::mm" } },
+      ops = {
+        { 20, 5900, kernel = "second", launched = { 5, 10 } },
+        { 5900, 9900, copy = "d2h", bytes = 1e8, to = "pageable", launched = early },
+      },
+    }),
+    expect = {
+      { subject = "copies", advice = "Reduce it on the GPU*" },
+    },
+  },
+  {
+    name = "but not the many parts of a model that is saved",
+    trace = steps(0, early, {
+      ops = {
+        { 20, 5900, kernel = "second", launched = { 5, 10 } },
+        { 5900, 7200, copy = "d2h", bytes = 3e7, to = "pageable", launched = early },
+        { 7210, 8500, copy = "d2h", bytes = 3e7, to = "pageable", launched = { 16, 19 } },
+        { 8510, 9900, copy = "d2h", bytes = 3e7, to = "pageable", launched = { 20, 23 } },
+      },
+    }),
+    expect = { { subject = "copies", advice = "Look at these stretches in the timeline: *" } },
+  },
+  {
     name = "names copies that no rule reports",
     trace = steps(0, early, {
       ops = {

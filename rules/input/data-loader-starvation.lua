@@ -44,6 +44,9 @@ return {
     pause = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads \z
       data, the launching thread does something other than CUDA, most likely loading the next \z
       batch.{host}",
+    made = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it uploads \z
+      data, the launching thread does something other than CUDA, most likely loading or computing \z
+      the next batch.{host}",
     unsure = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}): before it \z
       uploads data, the launching thread does something other than CUDA. It may load the next \z
       batch or collect garbage; no range says which.{host}",
@@ -53,6 +56,7 @@ return {
     workers = "The GPU waits for the data loader's workers",
     fetch = "The GPU waits briefly for the next batch",
     pause = "The GPU waits, most likely for the data loader",
+    made = "The GPU waits while the host prepares what it uploads",
     unsure = "The GPU waits for the data loader or for garbage collection",
   },
   doc = {
@@ -104,7 +108,17 @@ return {
         fast. Prepare several inputs ahead.{much}",
     },
     {
+      when = { "no_workers", "made" },
+      pytorch = 'Prepare batches ahead, or on the GPU{.}: `DataLoader(num_workers={workers}, \z
+        pin_memory=True)` {covers} if it is read or decoded; what is computed (masks, one-hot \z
+        targets, random numbers) is made with `device="cuda"`, once if it does not change.',
+      cuda = "Prepare inputs ahead, or on the GPU{.}: separate threads for what is read or \z
+        decoded, with two pinned buffers in turn; kernels for what is computed (masks, tables, \z
+        random numbers).",
+    },
+    {
       when = "no_workers",
+      unless = "made",
       nemo = "Load batches in worker processes{.}: `model.data.num_workers={workers}` {covers}.",
       megatron = "Load batches in worker processes{.}: `--num-workers` {workers} {covers}.",
       trainer = "Load batches in worker processes{.}: `dataloader_num_workers={workers}` \z
@@ -131,6 +145,7 @@ return {
     },
     {
       when = "no_workers",
+      unless = "made",
       training = "Tokenize or decode before training, so that a batch only has to be read.",
       cuda = "Decode in advance, so that an input only has to be read.",
     },
@@ -194,11 +209,18 @@ return {
     local inferred = guessed:union_ns() > idle / 2
     -- Without ranges, and if the thread neither reads nor waits, only the upload after the pause
     -- suggests a batch.
+    local reads = trace:os_calls { thread = threads[1].key, does = "read" }:overlap_ns(waits)
     local unsure = inferred
       and trace:ranges():count() == 0
       and 2 * guessed:where { min_ns = options.collection_ns }:union_ns() > idle
       and waited <= idle / 2
-      and trace:os_calls { thread = threads[1].key, does = "read" }:overlap_ns(waits) == 0
+      and reads == 0
+    -- Nothing shows a loader: it may be the program that computes what it uploads.
+    local made = inferred
+      and not unsure
+      and not workers
+      and reads == 0
+      and not require "loader_seen"(trace)
 
     -- How much faster the workers have to be; or how many it takes if there are none.
     local little = share < options.share
@@ -217,6 +239,7 @@ return {
       {
         subject = "data loader",
         message = unsure and "unsure"
+          or made and "made"
           or inferred and "pause"
           or little and "fetch"
           or workers and "workers"
@@ -252,6 +275,7 @@ return {
         evidence = waits:evidence { most = 5 },
         seen = {
           little = little,
+          made = made,
           has_workers = not little and workers,
           no_workers = not little and not workers,
         },

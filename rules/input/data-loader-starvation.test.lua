@@ -221,16 +221,30 @@ return {
       {
         severity = "error",
         confidence = "medium",
-        message = "*most likely loading*",
+        message = "*most likely loading or computing the next batch.",
+        advice = "Prepare inputs ahead, or on the GPU: *",
         worth = { 0.55, 0.62 },
       },
     },
   },
   {
+    name = "says so to PyTorch, whose loader nothing shows",
+    trace = steps {
+      ranges = { { 0, 9000, "step {n}" }, { 6000, 6009, "aten::to" } },
+      ops = upload,
+    },
+    expect = { { advice = "Prepare batches ahead, or on the GPU: *" } },
+  },
+  {
     name = "infers it from reading files",
     trace = steps { os_calls = { { 1000, 1100, "read" } } },
     expect = {
-      { severity = "error", confidence = "medium", message = "*most likely loading*" },
+      {
+        severity = "error",
+        confidence = "medium",
+        message = "*most likely loading the next batch*",
+        advice = "Prepare the next inputs in separate threads: *",
+      },
     },
   },
   {

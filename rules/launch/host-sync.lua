@@ -56,6 +56,18 @@ return {
       unit = "count",
       doc = "And from which one is read back at all. Chosen: every other step.",
     },
+    small_bytes = {
+      default = 65536,
+      unit = "bytes",
+      doc = "Uploads up to this size take as long as one byte does: the driver takes their data \z
+        with the call.",
+    },
+    many = {
+      default = 10,
+      unit = "count",
+      doc = "Such uploads a step from which sending them together is the first advice. Chosen: \z
+        fewer are the inputs of a batch.",
+    },
     seldom = {
       default = 0.66,
       unit = "count",
@@ -165,6 +177,16 @@ return {
         GPU reduce it to a few numbers, and copy those into pinned memory every few {units}.",
     },
     {
+      when = "together",
+      unless = "planner",
+      pytorch = "Send small uploads together{.}: {sent} {a_step} are waited for, as in a loop \z
+        that makes a tensor for each sample. Collect them in one tensor on the host, copy it \z
+        once, and use it in one call (an index, `scatter_`, a mask); or compute them on the GPU.",
+      cuda = "Send small uploads together{.}: {sent} {a_step} are waited for. Collect them in one \z
+        pinned buffer, copy it once, and let one kernel use it; or pass values as kernel \z
+        arguments.",
+    },
+    {
       when = "uploads",
       unless = { "planner", "owner" },
       pytorch = "Upload without waiting{.}: `.to(device)` and `.copy_()` of pageable memory wait \z
@@ -239,6 +261,16 @@ return {
       trace:idle({ cause = "input" }):where({ does = { "wait", "sleep" } }):union_ns()
     if starved > 0 and starved >= lost - starved then return {} end
 
+    -- What a wait for a result takes is work of the GPU for the most part: uploads are what the
+    -- finding is about if most is saved without their waits alone.
+    local sent, sending = trace:host_waits { on = { "upload" }, class = purposes.class }
+    local many = sending:where({ max_bytes = options.small_bytes }):count()
+      >= options.many * steps
+    local in_turn = 2 * copies:where({ direction = "d2h" }):count() >= sending:count()
+    local together = many
+      and not in_turn -- where results are read in between, what is sent may depend on them
+      and 2 * (trace:saves_ns { { unblock = sent } } or 0) >= lost
+    if together then calls = sent end
     local call = calls:group("name")[1].key
     local of_name = calls:where { name = call }
     -- on a device that waits
@@ -264,11 +296,13 @@ return {
     -- Servers that generate tokens wait for the sampled one before they plan the next step; each
     -- has a switch to plan ahead.
     local planner = trace:is "vllm" or trace:is "sglang" or trace:is "tensorrt_llm"
-    local uploads = values < options.one_value
-      and read < options.one_value
-      and 2 * copies:where({ direction = "h2d" }):count() >= calls:count()
+    local uploads = together
+      or values < options.one_value
+        and read < options.one_value
+        and 2 * copies:where({ direction = "h2d" }):count() >= calls:count()
     -- Where no one is known to own most of them, those of the values that the advice speaks of.
-    local of_values = not owner_of(calls)
+    local of_values = not together
+        and not owner_of(calls)
         and values >= options.one_value
         and trace:host_waits {
           on = { "result" },
@@ -276,8 +310,8 @@ return {
           max_bytes = options.value_bytes,
         }
       or calls
-    local several = values >= options.several_values
-    local one = not several and values >= options.one_value
+    local several = not together and values >= options.several_values
+    local one = not together and not several and values >= options.one_value
     local forecast = results:count() == single:count() and managed:count() == 0
     return {
       {
@@ -293,6 +327,7 @@ return {
           idle = lost / steps,
           share = share,
           values = string.format("%.0f", values),
+          sent = string.format("%.0f", sending:count() / steps),
           bytes = results:count() > 0 and results:median "bytes" or 0,
           brief = call:short(24),
         },
@@ -322,7 +357,8 @@ return {
           turns = trace:is "jax" and one,
           several_values = several,
           one_value = one,
-          results = not several and not one and read >= options.one_value,
+          together = together,
+          results = not together and not several and not one and read >= options.one_value,
         },
       },
     }

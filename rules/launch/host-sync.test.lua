@@ -153,7 +153,7 @@ end
 local norm_kernel =
   "void at::native::reduce_kernel<512, 1, ReduceOp<float, at::native::NormTwoOps<float>>>"
 -- Each wait is for an upload, of which nothing shows more than its copy.
-local function uploads(between)
+local function uploads(between, bytes)
   local trace = steps(50, { kernel = "void at::native::elementwise" })
   for i = 0, 19 do
     local at = i * 500
@@ -161,7 +161,7 @@ local function uploads(between)
       at + 500,
       at + 501,
       copy = "h2d",
-      bytes = 8,
+      bytes = bytes or 8,
       launched = { at + 49.2, at + 49.5 },
     }
     if between then
@@ -172,6 +172,21 @@ local function uploads(between)
         launched = { at + 49.6, at + 49.8 },
       }
     end
+  end
+  return trace
+end
+-- The first `count` of its turns also read 2 KiB back.
+local function results_too(trace, count)
+  for i = 0, count - 1 do
+    local at = i * 500
+    trace.ops[#trace.ops + 1] = {
+      at + 501,
+      at + 502,
+      copy = "d2h",
+      bytes = 2048,
+      launched = { at + 506, at + 507 },
+    }
+    trace.calls[#trace.calls + 1] = { at + 508, at + 512, "cudaEventSynchronize" }
   end
   return trace
 end
@@ -244,8 +259,28 @@ local cases = {
     expect = { { advice = "Read scalars together*20 single values a step*" } },
   },
   {
-    name = "has uploads go without a wait",
+    name = "has many small uploads go together",
     trace = uploads(),
+    expect = { { advice = "Send small uploads together: 20 a step are waited for, *" } },
+  },
+  {
+    name = "however long the wait for a result is",
+    trace = results_too(uploads(), 1),
+    expect = {
+      {
+        message = "cudaStreamSynchronize makes the host wait for the GPU 20 times a step*",
+        advice = "Send small uploads together: * are waited for, *",
+      },
+    },
+  },
+  {
+    name = "but not where what is sent may depend on what was read",
+    trace = results_too(uploads(), 20),
+    expect = { { advice = "Launch ahead, and read results a step later: *" } },
+  },
+  {
+    name = "has uploads go without a wait",
+    trace = uploads(false, 100000),
     expect = { { advice = "Upload without waiting:*non_blocking=True*" } },
   },
   {

@@ -68,6 +68,16 @@ local function cells_of(trace)
   return cells:count() + written
 end
 
+-- How often a step small data is uploaded, work is launched and more is uploaded; 0 where results
+-- are read back in between: what comes next may depend on them.
+local function sends_of(trace, reads, most_bytes)
+  local small = trace:ops { kind = "copy", direction = "h2d", max_bytes = most_bytes }
+  local turns =
+    trace:match { small, trace:ops { kind = "kernel" }, by = "thread", skip = "others" }
+  local count = 2 * reads:count() < turns.count and turns.count or 0
+  return count / trace:fact "steps.count"
+end
+
 return {
   id = "launch-bound",
   category = "launch",
@@ -110,6 +120,13 @@ return {
       unit = "count",
       doc = "Launches from one such result to the next, up to which no graph can span a step with \z
         fewer results either: the step is then one turn of a loop that asks the GPU each time.",
+    },
+    turn = {
+      default = 10,
+      unit = "count",
+      doc = "Launches from one small upload to the next, up to which the uploads pace the work, \z
+        and such uploads a step, at least. Chosen: a batch has fewer inputs, and a layer more \z
+        launches.",
     },
     read_bytes = {
       default = 65536,
@@ -219,6 +236,16 @@ return {
         {to} blocks here, and a graph holds one size. Or capture a graph for each of a few sizes.",
     },
     {
+      when = { "eager", "sends" },
+      pytorch = "Send small uploads together{.}: {sends} {a_step} come one by one, each before a \z
+        few kernels, as in a loop that makes a tensor for each sample. Collect them in one tensor \z
+        on the host, copy it once, and do the loop's work in one call (an index, `scatter_`, a \z
+        mask). Then what is left can be captured in CUDA graphs.",
+      cuda = "Send small uploads together{.}: {sends} {a_step} come one by one, each before a few \z
+        kernels. Collect them in one buffer, copy it once, and let one kernel do the work of all; \z
+        or pass values as kernel arguments. Then what is left can be captured in CUDA graphs.",
+    },
+    {
       when = { "eager", "recurrent" },
       pytorch = "Give whole sequences to one call{.}: a recurrent cell is launched by itself \z
         {cells}. `torch.nn.LSTM`, `GRU` and `RNN` run all time steps in cuDNN. Where an input is \z
@@ -240,7 +267,7 @@ return {
     },
     {
       when = "eager",
-      unless = "decided",
+      unless = { "decided", "sends" },
       megatron = "Capture the step in CUDA graphs{.}: `--enable-cuda-graph`.",
       nemo = "Capture the step in CUDA graphs{.}: `enable_cuda_graph` of the model's \z
         configuration.",
@@ -299,6 +326,7 @@ return {
         Decide on the device, or leave that part out.",
     },
     {
+      unless = "sends",
       training = "Or give each launch more to do{.}: a micro-batch {larger} times as large keeps \z
         the GPU busy for as long as the host takes.{room}",
       inference = "Or give each launch more to do{.}: a batch {larger} times as large keeps the \z
@@ -332,6 +360,10 @@ return {
       :count() / steps
     local cut = barred >= options.reads
       or (barred >= options.each and launches <= options.piece * barred * steps)
+    local sent = sends_of(trace, reads, options.read_bytes)
+    local sends = trace:fact "steps.found" == 1
+      and sent >= options.turn
+      and launches <= options.turn * sent * steps
     local grows = growing_kernel(trace, options.growing)
     local cells = cells_of(trace)
     local in_graphs = nodes:count() + operations:where { kind = "graph" }:count()
@@ -347,6 +379,21 @@ return {
         - (trace:fact "capture.recording_fraction" or 0)
     local little = unprofiled < options.share
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    local change = {
+      {
+        graph = operations:minus(nodes):minus(decided and changing or nodes),
+        gap_ns = options.graph_gap_ns,
+      },
+      {
+        scale = operations:where { class = { "pointwise", "reduction" } },
+        factor = factors.elementwise,
+      },
+    }
+    if sends then
+      change[3] = {
+        unblock = trace:host_waits { on = { "upload" }, max_bytes = options.read_bytes },
+      }
+    end
     local results = math.floor(barred + 0.5) > 1
         and string.format("%.0f results %s are", barred, trace:fact "unit.per")
       or "one result " .. trace:fact "unit.per" .. " is"
@@ -361,6 +408,7 @@ return {
           pace = total / driven / math.max(launches, 1),
           kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
           results = results,
+          sends = string.format("%.0f", sent),
           grows = grows and grows.name:short() or "",
           from = grows and string.format("%.0f", grows.first) or "",
           to = grows and string.format("%.0f", grows.last) or "",
@@ -391,16 +439,7 @@ return {
           )
         ),
         -- What is launched differently each time fits into no graph.
-        change = {
-          {
-            graph = operations:minus(nodes):minus(decided and changing or nodes),
-            gap_ns = options.graph_gap_ns,
-          },
-          {
-            scale = operations:where { class = { "pointwise", "reduction" } },
-            factor = factors.elementwise,
-          },
-        },
+        change = change,
         uncertain = "whether elementwise kernels are fused as well, and how many, is unknown",
         metrics = {
           {
@@ -420,6 +459,7 @@ return {
           read_backs = cut and not decided,
           growing = grows ~= nil,
           recurrent = trace:fact "steps.found" == 1 and cells >= constants.cells * steps,
+          sends = sends,
           differs = changing:count() >= steps,
         },
       },

@@ -110,7 +110,39 @@ local function cells(names)
   return steps(0, { ops = ops, ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } } })
 end
 
+-- Each of its kernels comes after a small upload, for `every` of which a result is read back.
+local function uploading(every, piece)
+  local trace =
+    steps(20, { ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } }, calls = {} })
+  for i = 0, 99, piece or 1 do
+    local at = i * 100
+    trace.ops[#trace.ops + 1] =
+      { at + 6, at + 7, copy = "h2d", bytes = 8, launched = { at + 4, at + 6 } }
+    if every and i % every == 0 then
+      trace.ops[#trace.ops + 1] =
+        { at + 41, at + 42, copy = "d2h", bytes = 8, launched = { at + 14, at + 16 } }
+      trace.calls[#trace.calls + 1] = { at + 17, at + 44, "cudaStreamSynchronize" }
+    end
+  end
+  return trace
+end
+
 return {
+  {
+    name = "has small uploads go together that each come before a kernel",
+    trace = uploading(),
+    expect = { { advice = "Send small uploads together: 100 a step come one by one, *" } },
+  },
+  {
+    name = "but not where results are read in between, on which they may depend",
+    trace = uploading(1),
+    expect = { { advice = "Remove the read-backs, then capture CUDA graphs: *" } },
+  },
+  {
+    name = "nor the few inputs of a step",
+    trace = uploading(nil, 25),
+    expect = { { advice = "Capture the work in CUDA graphs: *" } },
+  },
   {
     name = "asks for fixed sizes first where a kernel grows from step to step",
     trace = tokens(function(token) return 1000 + token end),

@@ -1,3 +1,5 @@
+local constants = { burst = 8 } -- as of saved_state
+
 return {
   id = "pageable-memcpy",
   category = "memory",
@@ -97,7 +99,15 @@ return {
         existing memory, made once and reused.",
     },
     {
+      when = { "uploads", "unloaded" },
+      pytorch = 'Make it on the GPU, or upload from a pinned buffer{.}: masks, targets and random \z
+        numbers can be computed with `device="cuda"`, rows gathered from a table that lies there. \z
+        For the rest fill one pinned tensor (`torch.empty(..., pin_memory=True)`) again each \z
+        time, and copy with `non_blocking=True`; a `DataLoader` has `pin_memory=True`.',
+    },
+    {
       when = "uploads",
+      unless = "unloaded",
       trainer = "Pin the batches{.}: `dataloader_pin_memory=True`. For other buffers: \z
         `tensor.pin_memory()` once, then reuse them.",
       lightning = "Pin the batches{.}: `pin_memory=True` of the DataModule's loaders. For other \z
@@ -115,6 +125,16 @@ return {
         `-gpu=mem:separate:pinnedalloc`), or `cudaHostRegister` of the arrays.",
       cuda = "Pin what is uploaded{.}: `cudaHostAlloc` instead of malloc, or `cudaHostRegister` \z
         of existing memory, once; then `cudaMemcpyAsync`.",
+    },
+    {
+      when = { "downloads", "worked" },
+      trainer = "Do on the GPU what the host does with it next{.}: \z
+        `preprocess_logits_for_metrics` takes argmax, or what else is wanted, before outputs are \z
+        collected and copied.",
+      pytorch = "Do on the GPU what the host does with it next{.}: argmax, sums, counts or the \z
+        rows that are wanted, so that only these are copied, or keep it there.",
+      cuda = "Do on the GPU what the host does with it next{.}: sums, counts, extremes or the \z
+        part that is wanted, so that only these are copied, or keep it there.",
     },
     {
       when = "downloads",
@@ -197,6 +217,14 @@ return {
       :idle({ before = uploads, cause = "unknown" })
       :minus(trace:idle { after = downloads })
       :union_ns() > alone
+    -- Nor is the work before the next upload known to be on what came down, and many copies in a
+    -- row are a state that is saved.
+    local _, saved =
+      trace:runs { of = trace:ops { direction = "d2h" }, least = constants.burst }
+    local worked = trace
+      :idle({ after = downloads:minus(saved), cause = "unknown" })
+      :minus(trace:idle { before = uploads })
+      :union_ns() >= options.way * downloads:sum "duration_ns"
     local cause = stays and "resident-data" or made and "gpu-idle" or nil
     if follows then
       cause = trace:idle { stretch = "optimizer" }:count() > 0 and "cpu-optimizer"
@@ -204,6 +232,8 @@ return {
     end
     local up, time = uploads:sum "duration_ns", copies:sum "duration_ns"
     local most_up = 2 * up > time
+    -- Where a framework has the loader, its option is what pins.
+    local plain = trace:is "pytorch" and not trace:is "trainer" and not trace:is "lightning"
     local at_most, once = require "start_or_end"(trace, copies)
     return {
       {
@@ -257,8 +287,10 @@ return {
         seen = {
           offloaded = follows,
           -- What takes longer comes first.
+          unloaded = plain and not require "loader_seen"(trace),
           uploads = not follows and up >= options.way * time and up,
           downloads = not follows and time - up >= options.way * time and time - up,
+          worked = worked,
           coherent = coherent,
         },
       },

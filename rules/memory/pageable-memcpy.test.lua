@@ -50,10 +50,46 @@ local function both_ways(times)
   })
 end
 
+-- Ten tensors in a row, after which the host works.
+local function saving()
+  local ops = { { 20, 4000, kernel = "nvjet_tst_gemm", launched = { 10, 15 } } }
+  for i = 0, 9 do
+    local at = 4000 + 300 * i
+    local launched = { i == 0 and 16 or at + 5, at + 300 }
+    ops[#ops + 1] =
+      { at, at + 300, copy = "d2h", bytes = 1.5 * MiB, to = "pageable", launched = launched }
+  end
+  ops[#ops + 1] = { 9500, 9990, kernel = "stencil", launched = { 9480, 9490 } }
+  return steps(1000, 5 * MiB, { ops = ops })
+end
+
 return {
   {
     name = "begins with the direction that takes longer",
     trace = both_ways(3),
+    expect = { { advice = "Copy back to a reused pinned buffer*" } },
+  },
+  {
+    name = "has the GPU do what the host does with a download",
+    trace = steps(1000, 5 * MiB, {
+      ops = {
+        { 20, 4000, kernel = "nvjet_tst_gemm", launched = { 10, 15 } },
+        {
+          4000,
+          7000,
+          copy = "d2h",
+          bytes = 15 * MiB,
+          to = "pageable",
+          launched = { 16, 7000 },
+        },
+        { 9500, 9990, kernel = "stencil", launched = { 9480, 9490 } },
+      },
+    }),
+    expect = { { advice = "Do on the GPU what the host does with it next*" } },
+  },
+  {
+    name = "but not with the many parts of a state that is saved",
+    trace = saving(),
     expect = { { advice = "Copy back to a reused pinned buffer*" } },
   },
   {
@@ -94,13 +130,49 @@ return {
     expect = { { advice = "Pin what is uploaded: cudaHostAlloc*" } },
   },
   {
-    name = "tells PyTorch of its loader's",
+    name = "says what fits any program where nothing shows a loader",
     trace = steps(
       2000,
       10 * MiB,
       { ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::to" } } }
     ),
-    expect = { { advice = "Pin the batches: DataLoader(pin_memory=True)*" } },
+    expect = { { advice = "Make it on the GPU, or upload from a pinned buffer: *" } },
+  },
+  {
+    name = "knows a loader by the wait for its workers",
+    trace = steps(2000, 10 * MiB, {
+      ranges = { { 0, 9000, "step {n}" }, { 5900, 5909, "aten::to" } },
+      ops = {
+        {
+          6010,
+          8010,
+          copy = "h2d",
+          bytes = 10 * MiB,
+          from = "pageable",
+          launched = { 6000, 6005 },
+        },
+        { 8010, 9900, kernel = "nvjet_tst_gemm", launched = { 6010, 6015 } },
+        {
+          9990,
+          9995,
+          kernel = "multi_tensor_apply_kernel<FusedAdam>",
+          launched = { 6020, 6025 },
+        },
+      },
+      os_calls = { { 500, 5800, "pthread_cond_timedwait" } },
+    }),
+    expect = { { advice = "Pin the batches: *" } },
+  },
+  {
+    name = "tells PyTorch of its loader's",
+    trace = steps(2000, 10 * MiB, {
+      ranges = {
+        { 0, 9900, "step {n}" },
+        { 0, 9, "aten::to" },
+        { 9, 11, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" },
+      },
+    }),
+    expect = { { advice = "Pin the batches: *" } },
   },
   {
     name = "is an error from a fifth of the step on",

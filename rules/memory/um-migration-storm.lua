@@ -1,3 +1,14 @@
+-- Kernels that wait for pages which stay on the host, and what that costs.
+local function afar_of(trace)
+  local _, slower = require "pages_afar"(trace, trace:ops { kind = "kernel" })
+  local lost, changes = 0, {}
+  for _, kernel in ipairs(slower) do
+    lost = lost + math.max(0, kernel.rows:own_ns() - kernel.rows:count() * kernel.fast_ns)
+    changes[#changes + 1] = { scale = kernel.rows, by = kernel.fast_ns / kernel.slow_ns }
+  end
+  return slower[1], lost, changes
+end
+
 local keep_host_off =
   "Keep the host off these pages{.}: {down:bytes} {a_step} go back to it. Do on the GPU what the \z
     host does with them, or copy what it needs once."
@@ -58,6 +69,11 @@ return {
     },
   },
   messages = {
+    afar = "'`{slowest}`' takes {far:ns} in {far_steps} of {all_steps} {units}, in which no page \z
+      of unified memory comes to the GPU, and {near:ns} in those in which one does: pages that go \z
+      back and forth are most likely left on the host for a while, and kernels then reach them \z
+      over the link. That takes {time:lost} of {each_step} ({share:fraction}), with the \z
+      migrations and their page faults.",
     host = "{count:# migration moves|# migrations move} {bytes:bytes} {a_step}; they, and the \z
       page faults that cause them, take {time:lost} of {each_step} ({share:fraction}), \z
       {host_ns:ns} of it while the GPU idles and the host touches one page after the \z
@@ -66,6 +82,7 @@ return {
       page faults that cause them, take {time:lost} of {each_step} ({share:fraction}).{thrash}",
   },
   headlines = {
+    afar = "Kernels reach pages of unified memory on the host",
     host = "Unified memory migrates {bytes:bytes} {a_step}",
     storm = "Unified memory migrates {bytes:bytes} {a_step}",
   },
@@ -73,7 +90,9 @@ return {
     what = "Measures the migrations of unified memory (by page fault, speculative prefetch, \z
       eviction or access counter; not those that the program asked for with a prefetch), together \z
       with the GPU page faults on the pages that move. If faults were not recorded, a kernel \z
-      waits for its first page from its start: faults filled 98 % of that time where they were.",
+      waits for its first page from its start: faults filled 98 % of that time where they were. \z
+      Kernels that take three times as long or more in steps in which no page comes to the GPU \z
+      wait for pages that were left on the host.",
     why = "A kernel that touches a page on the wrong side stops until the page has been moved, a \z
       few dozen kilobytes at a time. If host and device take turns, the same pages travel in \z
       every step.",
@@ -87,11 +106,17 @@ return {
       without any rows in the report: finding nothing then proves nothing.",
   },
   advice = {
-    { when = "mostly_down", keep_host_off },
+    {
+      when = "afar",
+      "Take what host and kernels both write out of managed memory{.}: pass parameters as kernel \z
+        arguments, add results up in device memory (`cudaMalloc`), and copy them to pinned memory \z
+        behind the kernels, to be read later. '`{slowest}`' then always takes about {near:ns}.",
+    },
+    { when = "mostly_down", unless = "afar", keep_host_off },
     "Move pages in bulk before they are needed{.}: `cudaMemPrefetchAsync` to the device before \z
       the kernels and to the host before its turn; `cudaMemAdvise` (preferred location, \z
       accessed-by) for pages that both only read.",
-    { when = "down", unless = "mostly_down", keep_host_off },
+    { when = "down", unless = { "mostly_down", "afar" }, keep_host_off },
     {
       when = "fits",
       pytorch = "Use plain device memory, it fits ({peak} of {capacity} GiB are in use){.}: \z
@@ -150,9 +175,10 @@ return {
     local memory = trace:ops { kind = { "copy", "set" } }:sum "duration_ns"
     local memory_share = moves:sum "duration_ns" / memory
     local move_ns = moves:union_ns()
-    if memory_share < options.memory_share or move_ns / total < options.step_share then
-      return {}
-    end
+    local slowest, afar_ns, nearer = afar_of(trace)
+    local afar = slowest and afar_ns / total >= options.step_share
+    local many = memory_share >= options.memory_share and move_ns / total >= options.step_share
+    if not many and not afar then return {} end
 
     local faults_known = trace:available "gpu_faults"
     local faults = trace:gpu_faults { migrating = true }
@@ -161,6 +187,7 @@ return {
     local touched = trace:idle { cause = "faults" }
     local touched_ns = touched:union_ns()
     time = time + touched_ns
+    if afar then time = time + afar_ns end
     local share = time / total
     local doing = touched:group("doing", 1)[1]
     doing = doing
@@ -180,6 +207,22 @@ return {
     local kernels = trace:ops { kind = { "kernel", "set" } }
     local stalled = faults_known and kernels:minus(kernels)
       or kernels:minus(kernels:exposed(moves, 1 - options.filled))
+    local changes = {
+      { shorten = kernels, stalls = stalls },
+      { scale = stalled, by = 1, least = 0 },
+      { pause = moves },
+      { pause = touched },
+      {
+        pause = trace
+          :idle { after = moves }
+          :plus(trace:idle { before = moves })
+          :where { cause = "unknown" },
+        factor = factors.driver,
+      },
+    }
+    for _, change in ipairs(afar and nearer or {}) do
+      changes[#changes + 1] = change
+    end
     local causes = {}
     for _, group in ipairs(moves:group "cause") do
       causes[#causes + 1] =
@@ -188,7 +231,9 @@ return {
     return {
       {
         subject = "unified memory",
-        message = touched_ns > options.host_share * time and "host" or "storm",
+        message = afar and "afar"
+          or touched_ns > options.host_share * time and "host"
+          or "storm",
         data = {
           count = math.floor(moves:count() / steps + 0.5),
           bytes = moves:sum "bytes" / steps,
@@ -197,6 +242,11 @@ return {
           host_ns = touched_ns / steps,
           doing = doing,
           down = down / steps,
+          slowest = afar and slowest.name:short(),
+          far = afar and slowest.slow_ns,
+          near = afar and slowest.fast_ns,
+          far_steps = afar and string.format("%d", #slowest.rows:group("step", 1000000)),
+          all_steps = string.format("%d", steps),
           peak = peak and string.format("%.1f", peak / 2 ^ 30),
           capacity = capacity and string.format("%.0f", capacity / 2 ^ 30),
           thrash = thrash
@@ -208,20 +258,9 @@ return {
             or "",
         },
         about = true,
+        confidence = afar and "medium" or nil,
         recoverable_ns = time,
-        change = {
-          { shorten = kernels, stalls = stalls },
-          { scale = stalled, by = 1, least = 0 },
-          { pause = moves },
-          { pause = touched },
-          {
-            pause = trace
-              :idle { after = moves }
-              :plus(trace:idle { before = moves })
-              :where { cause = "unknown" },
-            factor = factors.driver,
-          },
-        },
+        change = changes,
         uncertain = stalled:count() > 0
             and "how long kernels waited for faults between the migrations was not recorded"
           or "how much recording page faults slows the host is unknown",
@@ -244,6 +283,7 @@ return {
           note = "migrations by cause: " .. table.concat(causes, ", "),
         },
         seen = {
+          afar = afar,
           down = down > 0,
           mostly_down = 2 * (downward:union_ns() + touched_ns) > time,
           fits = fits,

@@ -50,7 +50,64 @@ local function touched_faults()
 end
 local ten_percent = { 0.099, 0.101 }
 
+-- Forty steps of 1 ms. The host writes a page that two kernels use. For five steps it comes back to
+-- the GPU by a fault (`alternates`), for the next five it stays on the host, and the kernels take
+-- `far` us instead of 20.
+local function left_on_host(far, alternates)
+  local trace = { ranges = {}, ops = {}, gpu_faults = {} }
+  for step = 0, 39 do
+    local at = step * 1000
+    local near = alternates and step % 10 < 5
+    local long = step % 10 < 5 and 20 or far
+    trace.ranges[#trace.ranges + 1] = { at, at + 950, "step " .. step }
+    for i, kernel in ipairs { "push", "solve" } do
+      local start = at + 50 + (i - 1) * (long + 5)
+      trace.ops[#trace.ops + 1] = {
+        start,
+        start + long,
+        kernel = kernel,
+        blocks = kernel == "solve" and 1 or 1056,
+        threads = 256,
+        launched = { at + 5 * i, at + 5 * i + 3 },
+      }
+    end
+    trace.ops[#trace.ops + 1] =
+      { at + 900, at + 940, kernel = "deposit", blocks = 2000, threads = 256 }
+    if near then
+      trace.gpu_faults[#trace.gpu_faults + 1] = { at + 51, at + 55, address = 0 }
+      trace.ops[#trace.ops + 1] =
+        { at + 56, at + 58, copy = "um_h2d", bytes = 4096, address = 0, cause = "fault" }
+    end
+  end
+  return trace
+end
+
 return {
+  {
+    name = "fires on pages that stay on the host, where kernels reach them",
+    trace = left_on_host(400, true),
+    expect = {
+      {
+        severity = "error",
+        subject = "unified memory",
+        message = "'push' takes 400.0 us in 20 of 39 steps, in which no page of unified memory \z
+          comes to the GPU, and 20.0 us in those in which one does: *",
+        advice = "Take what host and kernels both write out of managed memory: *'push' then \z
+          always takes about 20.0 us.",
+        worth = { 0.36, 0.42 },
+      },
+    },
+  },
+  {
+    name = "is silent about kernels that vary where no page comes or goes",
+    trace = left_on_host(400, false),
+    expect = "clean",
+  },
+  {
+    name = "is silent about kernels that take as long without a page",
+    trace = left_on_host(40, true),
+    expect = "clean",
+  },
   {
     name = "fires when pages move by fault",
     trace = steps(10),
