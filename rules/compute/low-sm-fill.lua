@@ -22,6 +22,7 @@ local kinds = {
       "*scan_outer_dim*",
     },
   },
+  { key = "boxes", name = { "*gather_keep_from_mask*", "*nms_kernel*" } },
   { key = "groups", class = "norm" },
 }
 
@@ -135,6 +136,13 @@ return {
         before ended).",
     },
     {
+      when = "boxes",
+      "Keep fewer boxes before non-maximum suppression{.}: '`{lonely}`' decides on one box after \z
+        another, in one block or few, and more boxes in a launch only make it longer. Take the \z
+        best (`topk`) or raise the threshold of the scores first; suppressions of several images \z
+        run side by side on streams of their own.",
+    },
+    {
       when = "groups",
       pytorch = "Normalize in a kernel that shares a group among blocks{.}: '`{lonely}`' takes \z
         one block for each group, channel or row. `torch.compile(model)` splits them; so does \z
@@ -147,6 +155,7 @@ return {
         both.",
     },
     {
+      unless = "boxes",
       vllm = "Use a larger batch{.}: `--max-num-seqs`, if requests are waiting. Then every kernel \z
         has more blocks: {half} fill half of this GPU's SMs, {all} all of them.",
       sglang = "Use a larger batch{.}: `--max-running-requests`, if requests are waiting. Then \z

@@ -378,6 +378,14 @@ return {
     expect = "clean",
   },
   {
+    name = "asks for fewer boxes, not for more work, where a kernel decides on one after another",
+    trace = steps(5000, 1, {
+      kernel = "void vision::ops::gather_keep_from_mask<unsigned long long>(bool*, int)",
+      ranges = { { 0, 9900, "step {n}" }, { 0, 9, "aten::mm" } },
+    }),
+    expect = { { advice = "Keep fewer boxes before non-maximum suppression: *" } },
+  },
+  {
     name = "warns without steps where one kernel is most of all",
     trace = {
       ops = {

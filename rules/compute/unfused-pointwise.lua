@@ -22,6 +22,27 @@ local function accumulating(trace, small)
   return found
 end
 
+-- What runs between the last product forward and the first backward, which the thread of autograd
+-- launches: the loss and what is computed with it.
+local function of_the_loss(inner, products)
+  local starts, forward, firsts = {}, nil, {}
+  products:where({ thread = "*autograd*" }):keep({ "start_ns" }, function(product)
+    starts[product.start_ns] = true
+    return false
+  end)
+  products:keep({ "start_ns" }, function(product)
+    local backward = starts[product.start_ns] or false
+    if backward and forward then firsts[product.start_ns] = true end
+    forward = not backward
+    return false
+  end)
+  return inner:where {
+    inside = products
+      :gaps({ "device" })
+      :keep({ "end_ns" }, function(gap) return firsts[gap.end_ns] or false end),
+  }
+end
+
 -- Batch normalization with the statistics of training, as in evaluation: it scales and shifts each
 -- channel, and does not look at the batch.
 local function with_fixed_statistics(trace)
@@ -154,9 +175,26 @@ return {
         these kernels come from outside{whose}.",
     },
     {
+      when = "loss",
+      pytorch = "Compile the loss{.}: most of these kernels ({of_loss} ms {a_step}) run between \z
+        the model's last product and its first backward, where the loss is computed, which \z
+        `torch.compile(model)` does not reach. Compile one function that calls the model and the \z
+        loss, or the loss alone, or use a fused one.",
+    },
+    {
+      when = "broken",
       unless = "compiled",
+      pytorch = "Remove the read-backs, then compile the model{.}: `torch.compile` cuts the model \z
+        at each of the {broken} results that the host reads back {a_step} to decide what to \z
+        launch. `torch.compile(model)` then fuses what is between them.",
+    },
+    {
+      unless = { "compiled", "broken" },
       pytorch = "Compile the model{.}: `torch.compile(model)`. Fixed shapes (padding to a few \z
         lengths) keep it from compiling again.",
+    },
+    {
+      unless = "compiled",
       jax = "Put more of the program under one `jax.jit`{.}: XLA fuses what it sees together.",
       tensorflow = "Compile with XLA{.}: `tf.function(jit_compile=True)` fuses them.",
       cupy = "Put each expression into one kernel{.}: `cupy.ElementwiseKernel` for the whole of \z
@@ -265,7 +303,8 @@ return {
       loop = loop:plus(small:where { launched_in = ranges })
     end
 
-    -- Scans do not fuse with their neighbors, nor does the cast or clearing of one weight, gradient
+    -- Scans do not fuse with their neighbors, nor do selections (nonzero), nor does the cast or
+    -- clearing of one weight, gradient
     -- or shard with the next one's.
     local scans = small:where {
       name = {
@@ -273,6 +312,10 @@ return {
         "*scan_outer_dim*",
         "*DeviceScan*",
         "*roll_cuda_kernel*",
+        "*DeviceSelect*",
+        "*DeviceCompact*",
+        "*DeviceUnique*",
+        "*NonZeroOp*",
       },
     }
     local apart = pointwise:minus(pointwise)
@@ -399,6 +442,10 @@ return {
             :count()
           + trace:ops({ name = { "triton_poi_fused_*", "triton_red_fused_*" } }):count()
         > 0
+    local loss = trace:is "training" and trace:is "pytorch" and of_the_loss(inner, products)
+    local of_loss = loss and loss:own_ns() or 0
+    local _, deciding = trace:host_waits { on = { "decision" } }
+    local broken = trace:fact "steps.found" == 1 and deciding:count() >= 2 * steps
     local names, operators = {}, compiled and inner:operators() or {}
     for i = 1, math.min(constants.named, #operators) do
       names[i] = string.format("'`%s`'", operators[i].name:short())
@@ -410,6 +457,8 @@ return {
         data = {
           whose = #names > 0 and ", most from " .. table.concat(names, ", ") or "",
           patterns = patterns,
+          of_loss = string.format("%.1f", of_loss / steps / 1e6),
+          broken = string.format("%.0f", deciding:count() / steps),
           runs = math.floor(runs:count() / steps + 0.5),
           kernels = math.floor(inner:count() / steps + 0.5),
           time = time / steps,
@@ -444,6 +493,8 @@ return {
         evidence = runs:evidence { most = 5, note = "a run, from its first kernel" },
         seen = {
           compiled = compiled,
+          loss = 2 * of_loss > time,
+          broken = broken and not compiled,
           mlp = of_mlp >= options.mlp_share * time,
           fixed = of_fixed >= options.mlp_share * time and not trace:is "training",
         },

@@ -132,7 +132,64 @@ local function stencil(last)
   }
 end
 
+-- Training: a GELU and a product by one thread, and a product by the next.
+local function trained(backward)
+  local kernels = { gemm, multiply, power, add, tanh, multiply, gemm }
+  local trace = steps(kernels, {
+    ranges = { { 0, 9995, "step {n}" }, { 9990, 9994, "Optimizer.step#AdamW.step" } },
+  })
+  for i, op in ipairs(trace.ops) do
+    op.thread = i > backward and "pt_autograd_0" or "main"
+  end
+  return trace
+end
+local selected =
+  "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<at_cuda_detail::cub::detail::\z
+    select::policy_hub<long, bool, int> >(long)"
+
 return {
+  {
+    name = "names the loss where the runs lie between forward and backward",
+    trace = trained(6),
+    expect = { { advice = "Compile the loss: *" } },
+  },
+  {
+    name = "names the model where they lie before its last product",
+    trace = trained(7),
+    expect = { { advice = "Compile the model: *" } },
+  },
+  {
+    name = "has the read-backs removed first, at which a compiled model is cut",
+    trace = (function()
+      local select = "void at::native::NonZeroOp<bool>"
+      local trace = steps { gemm, multiply, power, add, tanh, multiply, gemm }
+      trace.calls = {}
+      for i = 1, 3 do
+        local at = 4000 + 1000 * i
+        table.insert(
+          trace.ops,
+          { at, at + 10, kernel = select, launched = { at - 20, at - 15 }, stream = 9 }
+        )
+        table.insert(trace.ops, {
+          at + 11,
+          at + 13,
+          copy = "d2h",
+          bytes = 4,
+          to = "pageable",
+          launched = { at - 10, at - 5 },
+          stream = 9,
+        })
+        table.insert(trace.calls, { at - 4, at + 20, "cudaStreamSynchronize" })
+      end
+      return trace
+    end)(),
+    expect = { { advice = "Remove the read-backs, then compile the model: *" } },
+  },
+  {
+    name = "leaves out selections",
+    trace = steps { gemm, selected, selected, selected, selected, gemm },
+    expect = "clean",
+  },
   {
     name = "fires on CuPy's operators, with the shifted copies between them",
     trace = stencil "void regular_fft<1024u>(int)",

@@ -103,6 +103,17 @@ return {
   },
   advice = {
     {
+      when = "boxes",
+      pytorch = "Suppress the boxes of all classes at once{.}: non-maximum suppression follows \z
+        these results, as in a loop over classes or images. `torchvision.ops.batched_nms` takes \z
+        all classes of an image, and of a batch if each image and class has an index of its own: \z
+        it moves them apart by offsets. Keep fewer candidates before it (`topk`, a higher \z
+        threshold).",
+      cuda = "Suppress the boxes of all classes at once{.}: non-maximum suppression follows these \z
+        results, as in a loop over classes or images. Move the boxes of each apart by an offset, \z
+        and keep fewer candidates before it.",
+    },
+    {
       when = "products",
       pytorch = "Multiply all at once{.}: matrix products follow each of these results, as in a \z
         loop over experts. Sort the tokens by expert once and multiply all experts in one grouped \z
@@ -111,7 +122,7 @@ return {
     },
     {
       when = "constant",
-      unless = "products",
+      unless = { "products", "boxes" },
       pytorch = "Turn masks that never change into index tensors once{.}: what is launched after \z
         these results is the same in every step, so the same seems to be selected each time. With \z
         `index = mask.nonzero().squeeze(1)` from before the loop, `x[index]` reads nothing back, \z
@@ -127,7 +138,7 @@ return {
         `torch.nonzero_static` if a size is known.",
     },
     {
-      unless = { "products", "constant", "masks" },
+      unless = { "products", "constant", "masks", "boxes" },
       pytorch = "Make shapes known in advance{.}: `torch.where(mask, a, b)` instead of `a[mask]`, \z
         a fixed capacity with padding, and decisions on the device (`torch.cond`).",
     },
@@ -192,6 +203,9 @@ return {
       function(turn) return turn.products > 0 end
     )
     local products = multiplied:count() > options.products * between:count()
+    local suppressing = require "suppressing"(trace)
+    local boxes = suppressing:count() >= options.least * steps
+      and 2 * require "amid"(trace, found, suppressing):count() >= found:count()
     local compared = repeats and steps >= options.compared and read:count() >= 2 * steps
     local constant = compared and changing:count() <= options.changing * trace:ops():count()
     return {
@@ -221,10 +235,11 @@ return {
         },
         owner = calls,
         seen = {
-          products = products,
+          products = products and not boxes,
+          boxes = boxes,
           torch = trace:is "pytorch",
-          constant = sizes and constant,
-          masks = sizes and not products and not constant,
+          constant = sizes and constant and not boxes,
+          masks = sizes and not products and not constant and not boxes,
         },
         evidence = (drained and after or calls):evidence { most = 5 },
       },

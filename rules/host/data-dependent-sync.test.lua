@@ -129,6 +129,11 @@ end
 
 return {
   {
+    name = "takes a loop of suppressions at once",
+    trace = of_pytorch(changing, "void vision::ops::nms_kernel_impl<float>"),
+    expect = { { advice = "*Suppress the boxes of all classes at once*" } },
+  },
+  {
     name = "fires without steps on a loop that comes late",
     trace = window(36),
     expect = { { severity = "error", subject = "sizes" } },

@@ -43,15 +43,15 @@ return {
   },
   messages = {
     named = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host \z
-      computes, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
+      computes, {most:ns} of it in '`{doing}`'{within}.{host}{once}{asked}",
     read = "The host reads a result back {times:once|# times} {a_step} and works on it before it \z
       launches again: meanwhile the GPU is idle for {idle:lost} of {each_step} \z
-      ({share:fraction}){name}.{host}{once}",
+      ({share:fraction}){name}.{host}{once}{asked}",
     either = "The host reads a result back {times:once|# times} {a_step} and works, on it or on \z
       the next input, before it launches again: meanwhile the GPU is idle for {idle:lost} of \z
-      {each_step} ({share:fraction}){name}.{host}{once}",
+      {each_step} ({share:fraction}){name}.{host}{once}{asked}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the launching \z
-      thread computes.{host}{once}",
+      thread computes.{host}{once}{asked}",
   },
   headlines = {
     named = "The GPU waits while the host is in '{brief}'",
@@ -263,6 +263,7 @@ return {
     -- Of its time, a thread beside the GPU hides as much as the rest of the steps lasts.
     local hidden = math.min(idle, total - idle)
     local at_most, once = require "start_or_end"(trace, pauses)
+    local asked, sentence = require "until_asked"(trace, idle)
     local times = math.min(copies:plus(last):count(), after:count()) / steps
     local what = doing and string.format("'`%s`'", (within ~= "" and within or doing):short())
     local planner = not at_most
@@ -305,9 +306,11 @@ return {
           times = math.max(1, math.floor(times + 0.5)),
           host = require "host"(trace, pauses),
           once = once,
+          asked = sentence,
         },
-        recoverable_ns = idle,
-        change = { { pause = pauses } },
+        severity = asked and "note" or nil,
+        recoverable_ns = not asked and idle or nil,
+        change = not asked and { { pause = pauses } } or nil,
         -- Guards of a compiled piece and the start of the next; longer pauses are the program's
         -- own.
         follows_from = 2 * pauses:where { max_ns = options.piece_ns }:union_ns() > idle

@@ -101,6 +101,31 @@ local function outside(trace, options)
   return findings
 end
 
+-- What is said of the time in which nothing is asked of the program; nil where that is little.
+local function until_asked(trace, options, arrivals)
+  local idle, steps = arrivals:union_ns(), trace:fact "steps.count"
+  local share = idle / trace:total_ns()
+  if idle == 0 or share < options.share then return nil end
+  local doing = require "doing"(trace, arrivals, options.named)
+  return {
+    subject = "arrivals",
+    message = "arrivals",
+    data = { idle = idle / steps, share = share, doing = doing and doing:short() or "a call" },
+    severity = "note",
+    confidence = "high",
+    metrics = {
+      {
+        name = "idle until something is asked",
+        value = share,
+        unit = "fraction",
+        threshold = options.share,
+      },
+    },
+    evidence = arrivals:evidence { most = constants.shown },
+    seen = { arrivals = true, os_calls = true },
+  }
+end
+
 return {
   id = "gpu-idle",
   category = "idle",
@@ -129,6 +154,9 @@ return {
       works outside of CUDA, {most:ns} of it in '`{doing}`'{within}.{host}{once}",
     host = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) while the host does \z
       something outside of CUDA that no range names.{host}{once}",
+    arrivals = "The GPU is idle for {idle:ns} of {each_step} ({share:fraction}) because the \z
+      launching thread waits for requests or for a timer: the thread that ends its wait in \z
+      '`{doing}`' was itself asleep until then. There is nothing to gain while nothing is asked.",
     outside_unnamed = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
       {pauses}, {what}.{once}",
     outside_named = "{place} the GPU is idle for {idle:ns} ({share:fraction} of the recording) \z
@@ -139,6 +167,7 @@ return {
     preempted = "The GPU is idle because its launching thread gets no CPU",
     named = "The GPU is idle while the host is in '{brief}'",
     host = "The GPU is idle while the host does something unnamed",
+    arrivals = "The GPU is idle until the next request comes",
     outside_unnamed = "The GPU is idle for {idle:ns} {where}",
     outside_named = "The GPU is idle for {idle:ns} {where}",
   },
@@ -149,9 +178,11 @@ return {
       host computation (host-bound), an optimizer on the CPU, Python's lock, compilers, the time \z
       next to copies of offloaded tensors, and ranges of a checkpoint, an evaluation or Python's \z
       garbage collection. A thread that is in no call and on no CPU, while other threads run, was \z
-      preempted. Idle time that may be the program's start or end is a note. Outside of the steps \z
-      it counts where each pause is longer than a step and lies between two pieces of the GPU's \z
-      work, so that it is neither start-up nor the program's exit; it is a note unless it recurs.",
+      preempted. Idle time that another thread ends which was itself asleep, or waited for a \z
+      connection, is the time between requests, and a note. Idle time that may be the program's \z
+      start or end is a note. Outside of the steps it counts where each pause is longer than a \z
+      step and lies between two pieces of the GPU's work, so that it is neither start-up nor the \z
+      program's exit; it is a note unless it recurs.",
     why = "Whatever the host does there, the GPU could work meanwhile. Typical finds are Python \z
       code between steps (metrics, logging, schedules, tokenizing), environments stepped on the \z
       CPU and data made there.",
@@ -162,6 +193,11 @@ return {
       still work on something else meanwhile.",
   },
   advice = {
+    {
+      when = "arrivals",
+      "Send more requests to see what limits it{.}: record again while requests queue. Until then \z
+        only the time to an answer can become shorter.",
+    },
     {
       when = "preempted",
       pytorch = "Give the process its own cores{.}: numactl, taskset, or `--cpus-per-task` of \z
@@ -201,7 +237,7 @@ return {
         another thread, or launch the next work first.",
     },
     {
-      unless = { "preempted", "once", "outside" },
+      unless = { "preempted", "once", "outside", "arrivals" },
       vllm = "If requests are waiting{.}: `--async-scheduling` plans the next step while this one \z
         runs.",
       sglang = "If requests are waiting{.}: without `--disable-overlap-schedule` the next batch \z
@@ -231,6 +267,9 @@ return {
     -- What comes in every n-th step only is step-outlier's.
     local _, regular = require "regular_pauses"(trace)
     pauses = pauses:minus(regular)
+    local arrivals = require "arrivals"(trace, pauses)
+    findings[#findings + 1] = until_asked(trace, options, arrivals)
+    pauses = pauses:minus(arrivals)
     local idle = pauses:union_ns()
     local share = idle / total
     if idle == 0 or share < options.share then return findings end

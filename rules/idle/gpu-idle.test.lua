@@ -148,6 +148,55 @@ return {
     },
   },
   {
+    name = "says as a note that nothing is asked while the thread that asks sleeps",
+    trace = steps(4000, {
+      os_calls = {
+        { 2100, 5900, "sem_wait" },
+        { 2000, 5850, "clock_nanosleep", thread = "clients" },
+      },
+    }),
+    expect = {
+      {
+        severity = "note",
+        subject = "arrivals",
+        message = "*waits for requests or for a timer*in 'sem_wait'*",
+      },
+    },
+  },
+  {
+    name = "accuses a thread that works before it lets the launching one go on",
+    trace = steps(4000, {
+      os_calls = {
+        { 2100, 5900, "sem_wait" },
+        { 2000, 3000, "clock_nanosleep", thread = "producer" },
+      },
+    }),
+    expect = { { severity = "error", subject = "host" } },
+  },
+  {
+    name = "accuses one that polls for what others do",
+    trace = steps(4000, {
+      os_calls = {
+        { 2100, 5900, "sem_wait" },
+        { 2000, 3000, "clock_nanosleep", thread = "producer" },
+        { 3010, 4000, "clock_nanosleep", thread = "producer" },
+        { 4010, 5000, "clock_nanosleep", thread = "producer" },
+        { 5010, 5850, "clock_nanosleep", thread = "producer" },
+      },
+    }),
+    expect = { { severity = "error", subject = "host" } },
+  },
+  {
+    name = "accuses one that waits for a process to end",
+    trace = steps(4000, {
+      os_calls = {
+        { 2100, 5900, "sem_wait" },
+        { 2000, 5850, "waitpid", thread = "producer" },
+      },
+    }),
+    expect = { { severity = "error", subject = "host" } },
+  },
+  {
     name = "tells that it was held off the CPU",
     trace = steps(
       4000,

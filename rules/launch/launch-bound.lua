@@ -171,10 +171,10 @@ return {
   messages = {
     eager = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next \z
       launch has not been issued yet: {launches:# launch|# launches} {a_step}, one every \z
-      {pace:ns}, for operations that take {kernel:ns} on average.",
+      {pace:ns}, for operations that take {kernel:ns} on average.{asked}",
     graphs = "The GPU is idle for {idle:lost} of {each_step} ({share:fraction}) because the next \z
       launch has not been issued yet, although most of its work is in CUDA graphs: the host's \z
-      work between the graphs takes longer than they do.",
+      work between the graphs takes longer than they do.{asked}",
   },
   headlines = {
     eager = "The host launches too slowly: {launches:# launch|# launches} {a_step}",
@@ -253,7 +253,15 @@ return {
         before the loop, and compile what is left of a step.",
     },
     {
+      when = { "eager", "boxes" },
+      pytorch = "Suppress the boxes of all classes at once{.}: non-maximum suppression runs \z
+        {suppressions} times {a_step}, with all that is launched around it, as in a loop over \z
+        classes or images. One `torchvision.ops.batched_nms` takes them all, with an index for \z
+        each image and class.",
+    },
+    {
       when = { "eager", "decided" },
+      unless = "boxes",
       pytorch = "Make shapes known in advance{.}: {results} read back while the host waits, and \z
         what comes next is launched with different grids each time, which no CUDA graph can hold.",
       cuda = "Remove the read-backs{.}: {results} read back while the host waits, and no CUDA \z
@@ -378,6 +386,8 @@ return {
         - launches * trace:fact "capture.launch_ns" / recorded
         - (trace:fact "capture.recording_fraction" or 0)
     local little = unprofiled < options.share
+    local suppressing = require "suppressing"(trace):count()
+    local asked, sentence = require "until_asked"(trace, idle)
     local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
     local change = {
       {
@@ -409,6 +419,8 @@ return {
           kernel = operations:sum "duration_ns" / math.max(operations:count(), 1),
           results = results,
           sends = string.format("%.0f", sent),
+          asked = sentence,
+          suppressions = string.format("%.0f", suppressing / steps),
           grows = grows and grows.name:short() or "",
           from = grows and string.format("%.0f", grows.first) or "",
           to = grows and string.format("%.0f", grows.last) or "",
@@ -430,17 +442,20 @@ return {
           or nil,
         about = true,
         cited_ns = idle,
+        severity = asked and "note" or nil,
         -- In graphs short gaps between the kernels remain.
-        recoverable_ns = math.max(
+        recoverable_ns = not asked and math.max(
           0,
           math.min(
             little and unprofiled * total or idle,
             mostly_graphs and idle or idle - operations:count() * options.graph_gap_ns
           )
-        ),
+        ) or nil,
         -- What is launched differently each time fits into no graph.
-        change = change,
-        uncertain = "whether elementwise kernels are fused as well, and how many, is unknown",
+        change = not asked and change or nil,
+        uncertain = not asked
+            and "whether elementwise kernels are fused as well, and how many, is unknown"
+          or nil,
         metrics = {
           {
             name = "idle while launching",
@@ -456,6 +471,7 @@ return {
         evidence = launching:evidence { most = 5 },
         seen = {
           decided = cut and decided,
+          boxes = decided and suppressing >= 2 * steps,
           read_backs = cut and not decided,
           growing = grows ~= nil,
           recurrent = trace:fact "steps.found" == 1 and cells >= constants.cells * steps,

@@ -126,6 +126,13 @@ local function uploading(every, piece)
   end
   return trace
 end
+-- After each step of 10 ms, 10 ms in which another thread does this while the launching one waits.
+local function served(call)
+  local trace = steps(40)
+  trace.repeats.every = 20000
+  trace.os_calls = { { 9950, 19990, "sem_wait" }, { 9900, 19950, call, thread = "clients" } }
+  return trace
+end
 
 return {
   {
@@ -142,6 +149,16 @@ return {
     name = "nor the few inputs of a step",
     trace = uploading(nil, 25),
     expect = { { advice = "Capture the work in CUDA graphs: *" } },
+  },
+  {
+    name = "is a note where the program then waits for the next request for longer",
+    trace = served "clock_nanosleep",
+    expect = { { severity = "note", message = "*the next comes no sooner.*" } },
+  },
+  {
+    name = "is none where the thread that it waits for waits for a process",
+    trace = served "waitpid",
+    expect = { { severity = "error" } },
   },
   {
     name = "asks for fixed sizes first where a kernel grows from step to step",

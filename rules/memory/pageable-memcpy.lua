@@ -32,6 +32,12 @@ return {
       doc = "Pauses of the host from this length on may be its work on pageable buffers, which a \z
         forecast for offloaded tensors then may save: as for offload-sync-gap.",
     },
+    fits = {
+      default = 0.9,
+      unit = "fraction",
+      doc = "Share of the device's memory up to which offloaded tensors fit: as for \z
+        offload-sync-gap.",
+    },
     way = {
       default = 0.1,
       unit = "fraction",
@@ -86,6 +92,11 @@ return {
       assumes that pinned memory gets no more than half of the link.",
   },
   advice = {
+    {
+      when = "fits", -- what stays on the device needs no pinned buffer
+      "Stop offloading, it fits{.}: then nothing of this is left to pin. What has to be offloaded \z
+        goes through pinned buffers.",
+    },
     {
       when = "offloaded",
       deepspeed = "Offload through pinned buffers{.}: `pin_memory` of `offload_optimizer` and \z
@@ -206,6 +217,9 @@ return {
         + trace:ops { kind = "graph" }:count()
       > 0
     local follows = model and 2 * copies:minus(copies:minus(trips)):sum "bytes" > bytes
+    local peak, memory = trace:fact "memory.peak_bytes", trace:fact "device.memory_bytes"
+    local offloaded = trips:where({ direction = "d2h" }):sum "bytes" / steps
+    local fits = offloaded > 0 and peak and memory and peak + offloaded < options.fits * memory
     -- Data kept on the device does not travel at all.
     local stays = not model
       and 2 * copies:minus(copies:minus((require "residency"(trace)))):sum "bytes" > bytes
@@ -286,6 +300,7 @@ return {
         evidence = copies:evidence { most = 5 },
         seen = {
           offloaded = follows,
+          fits = follows and fits,
           -- What takes longer comes first.
           unloaded = plain and not require "loader_seen"(trace),
           uploads = not follows and up >= options.way * time and up,

@@ -193,7 +193,12 @@ return {
     name = "fires on offloaded tensors",
     trace = steps(0, 0, { ops = trips("pageable") }),
     expect = {
-      { severity = "error", subject = "offloaded tensors", message = "48 MiB a step*" },
+      {
+        severity = "error",
+        subject = "offloaded tensors",
+        message = "48 MiB a step*",
+        advice = "Stop offloading, it fits: *",
+      },
     },
   },
   {
@@ -214,7 +219,13 @@ return {
         return ops
       end)(),
     }),
-    expect = { { severity = "error", subject = "offloaded tensors" } },
+    expect = {
+      {
+        severity = "error",
+        subject = "offloaded tensors",
+        advice = "Offload through pinned *",
+      },
+    },
   },
   {
     name = "expects of Grace Hopper what its link gives",
