@@ -22,8 +22,8 @@ constexpr std::array call_class_names{"other",   "sync",         "allocation", "
 
 // By PassRange, from forward on.
 constexpr std::array pass_keys{"forward", "backward", "both"};
-constexpr std::array phase_names{"loader", "optimizer", "checkpoint", "evaluation",
-                                 "garbage_collection"};
+constexpr std::array phase_names{"loader",     "optimizer",          "checkpoint",
+                                 "evaluation", "garbage_collection", "compilation"};
 
 constexpr std::array os_call_keys{"wait", "sleep", "wait_thread", "wait_lock",  "poll_lock",
                                   "wake", "read",  "write",       "make_thread"};  // by OsCallDoes

@@ -77,6 +77,7 @@ enum class Phase : std::uint8_t {
   checkpoint,
   evaluation,
   garbage_collection,
+  compilation,
   count
 };
 const char* name_of(Phase);

@@ -32,9 +32,25 @@ HostThreads::HostThreads(const Trace& trace, const NameClasses& names)
       loader[trace.ranges.thread[r]].push_back({trace.ranges.start[r], trace.ranges.end[r]});
   for (std::size_t t = 0; t < threads_.size(); ++t)
     threads_[t].loader = united(std::move(loader[t]));
+  find_compiler(trace, names);
   list_calls(trace.calls);
   for (Row w = 0; w < trace.os_calls.size(); ++w)
     threads_[trace.os_calls.thread[w]].os_calls.push_back(w);
+}
+
+void HostThreads::find_compiler(const Trace& trace, const NameClasses& names) {
+  std::vector<std::vector<Span>> spans(trace.processes.size());
+  std::vector<bool> compiles(threads_.size());
+  for (Row r = 0; r < trace.ranges.size(); ++r) {
+    if (!names.is_phase(Phase::compilation, trace.ranges.name[r])) continue;
+    const std::uint16_t thread = trace.ranges.thread[r];
+    compiles[thread] = true;
+    spans[trace.threads[thread].process].push_back({trace.ranges.start[r], trace.ranges.end[r]});
+  }
+  std::vector<Spans> joined;
+  for (std::vector<Span>& of_process : spans) joined.push_back(united(std::move(of_process)));
+  for (std::size_t t = 0; t < threads_.size(); ++t)
+    if (compiles[t]) threads_[t].compiler = joined[trace.threads[t].process];
 }
 
 // Sorts calls by thread, in parts that run in parallel: count each part's calls per thread, add the

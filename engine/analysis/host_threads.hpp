@@ -11,6 +11,9 @@ namespace gh {
 
 struct HostThread {
   Spans loader;  ///< ranges of the data loader, joined
+  /// Ranges of a compiler, joined: of all threads of the process, since one waits while others
+  /// compile for it; empty for a thread that has none.
+  Spans compiler;
   /// CUDA calls in order of start; a nested call is replaced by the outer one.
   std::span<const Row> calls;
   std::vector<Row> os_calls;
@@ -23,6 +26,7 @@ class HostThreads {
   std::size_t size() const { return threads_.size(); }
 
  private:
+  void find_compiler(const Trace& trace, const NameClasses& names);
   void list_calls(const Calls& calls);
 
   std::vector<HostThread> threads_;

@@ -226,8 +226,21 @@ class HostPause {
     at = refilling(at, until);
     if (until - at <= usual_ns) return add(at, until, IdleCause::launch);
     if (makes_code(until)) return add(at, until, IdleCause::compilation, *call_);
+    at = compiling(at, until);
     if (until - at <= back_to_back_ns) return add(at, until, IdleCause::unknown);
     return fetching_input(at, until);
+  }
+
+  // Up to the end of the last range of a compiler.
+  Ns compiling(Ns at, Ns until) {
+    const Spans& compiler = thread_.compiler;
+    auto span = std::partition_point(compiler.begin(), compiler.end(),
+                                     [&](const Span& s) { return s.end <= at; });
+    for (; span != compiler.end() && span->start < until && cuts_left_-- > 0; ++span) {
+      at = add(at, std::max(at, span->start), IdleCause::unknown);
+      at = add(at, std::min(span->end, until), IdleCause::compilation);
+    }
+    return at;
   }
 
   // The usual time between two launches of a thread, with an upper limit.
@@ -246,11 +259,11 @@ class HostPause {
     return add(at, std::min(until, std::max(at, refill)), IdleCause::sync, synced_);
   }
 
-  // Whether the call that begins at `at` loads a module from memory or a file: then what the host
-  // did before was to build it. Libraries that ship their code load it with other calls.
+  // Whether the call that begins at `at` loads code that the program made: then what the host did
+  // before was to make it.
   bool makes_code(Ns at) const {
     return call_ != thread_.calls.end() && trace_.calls.start[*call_] == at &&
-           trace_.names[trace_.calls.name[*call_]].starts_with("cuModuleLoad");
+           habits_.loads_made_code(*call_);
   }
 
   Ns fetching_input(Ns at, Ns until) {

@@ -10,7 +10,8 @@
 //   failed           in a CUDA call that returned an error
 //   sync             in a call that waits for the GPU
 //   allocation       in a call that allocates or frees memory
-//   compilation      in a call that compiles, and host work that ends in loading the result
+//   compilation      in a call that compiles, host work that ends in loading the result, and
+//                    between calls within a range of a compiler
 //   loading          in a call that loads code: a module, or a kernel at its first launch
 //   launch           in any other call that is not unusually long, or between calls while
 //                    another thread launched

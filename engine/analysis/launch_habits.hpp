@@ -28,6 +28,10 @@ class LaunchHabits {
   Ns pause_ns(std::uint16_t thread) const { return usual_[group_[thread]].pause_ns; }
   /// Whether a launch was the first of its kernel in the process and took far longer than usual.
   bool loads_code(Row launch) const;
+  /// Whether the program made the code that a call loads. A module comes from a compiler. A library
+  /// was made if the kernel that the thread launches next had been loaded like that before: what
+  /// is shipped is loaded once. Nor was it made if the thread pauses like that without loading.
+  bool loads_made_code(Row load) const;
 
  private:
   struct Usual {
@@ -35,6 +39,9 @@ class LaunchHabits {
   };
   void find_first_uses();
   void find_usual(const HostThreads& threads);
+  void find_reloads(const HostThreads& threads);
+  Ns gap_ns(const HostThreads& threads, Row call) const;
+  Ns longest_gap_ns(const HostThreads& threads, Row launch) const;
 
   const Trace& trace_;
   const NameClasses& names_;
@@ -42,6 +49,7 @@ class LaunchHabits {
       group_;                 // by thread: its crew, or the threads of its process that are in none
   std::vector<Usual> usual_;  // by group
   std::vector<Row> first_uses_;  // calls, ascending
+  std::vector<Row> reloads_;     // of libraries that were made, ascending
 };
 
 }  // namespace gh

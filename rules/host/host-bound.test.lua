@@ -140,6 +140,20 @@ end
 
 return {
   {
+    name = "leaves to jit-in-loop what the host does in ranges of a compiler",
+    trace = steps(4000, {
+      ranges = { { 0, 9900, "step {n}" }, { 1900, 6100, "XlaCompile:#module=jit_f#" } },
+    }),
+    expect = "clean",
+  },
+  {
+    name = "does not take other ranges of the same library for its compiler",
+    trace = steps(4000, {
+      ranges = { { 0, 9900, "step {n}" }, { 1900, 6100, "XlaModule:#hlo_module=jit_f#" } },
+    }),
+    expect = { { severity = "error" } },
+  },
+  {
     name = "fires on what lies between a result and the next upload",
     trace = reads(1000),
     expect = {

@@ -97,7 +97,7 @@ return {
           share = share,
           what = table.concat(parts, ", "),
           longest = longest.duration_ns,
-          call = longest.name,
+          call = longest.name or longest.doing or "a compiler",
         },
         recoverable_ns = idle,
         change = { { pause = waits } },

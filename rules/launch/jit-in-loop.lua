@@ -12,6 +12,17 @@ local function trials_of(trace)
   return math.min(timed, cleared, convolutions)
 end
 
+local function kernel_after(trace, at)
+  local first, name = math.huge, ""
+  trace:ops({ kind = "kernel" }):keep({ "name", "start_ns" }, function(kernel)
+    if kernel.start_ns >= at and kernel.start_ns < first then
+      first, name = kernel.start_ns, kernel.name
+    end
+    return false
+  end)
+  return name
+end
+
 return {
   id = "jit-in-loop",
   category = "launch",
@@ -56,11 +67,13 @@ return {
     what = "Adds up the time in which a GPU is idle while the host loads a module or library, \z
       compiles (nvrtc, PTX), or instantiates a CUDA graph, within the steps. If it happens in one \z
       step only, it is a note. Host work that ends with loading a module also counts: it made \z
-      that code. So does host work between the first and the last of these calls in a step, in \z
-      pauses of more than a millisecond that are twice as long as any in steps without such \z
-      calls: warm steps show what a step needs without them. Without steps, only what comes \z
-      before a kernel that had run before counts: a note if it comes once, or if it may be the \z
-      program's start or end.",
+      that code. So does such work before a library is loaded again for a kernel that had been \z
+      loaded before, if the host does not pause like that without loading; and host work in \z
+      ranges of a compiler (XLA). So does host work between the first and the last of these calls \z
+      in a step, in pauses of more than a millisecond that are twice as long as any in steps \z
+      without such calls: warm steps show what a step needs without them. Without steps, only \z
+      what comes before a kernel that had run before counts: a note if it comes once, or if it \z
+      may be the program's start or end.",
     why = "Kernels are loaded on first use, and compiled when a new shape comes: each time the \z
       host stops for milliseconds to seconds, and the GPU with it. In a steady loop that ends \z
       after the first steps.",
@@ -104,7 +117,16 @@ return {
         `TORCH_LOGS=recompiles` names what changes.",
     },
     {
-      unless = { "graphs", "compiled" },
+      when = "attention",
+      unless = "graphs",
+      pytorch = "Keep cuDNN from building attention anew{.}: it does for each new batch and \z
+        length. Pad to a few lengths (with a mask) and let warm-up see each of them, or take \z
+        another backend: `torch.backends.cuda.enable_cudnn_sdp(False)`.",
+      cuda = "Build each plan of attention once{.}: cuDNN builds one for each new batch and \z
+        length. Pad to a few lengths, and keep the plans.",
+    },
+    {
+      unless = { "graphs", "compiled", "attention" },
       pytorch = {
         training = "Keep the number of shapes small{.}: pad to a few lengths, `drop_last=True`, \z
           and let warm-up steps see every shape. With `torch.compile`, `TORCH_LOGS=recompiles` \z
@@ -179,12 +201,16 @@ return {
     -- reported by first-use
     if start and waits:where { cause = "compilation" }:count() == 0 then return {} end
     local call = calls:group("name")[1].key
+    -- in no call, but in a range of a compiler
+    if call == "" then call = calls:group("doing")[1].key end
     local trials = trials_of(trace)
     local tuned = found and some > 1 and trials >= options.trials * steps
     -- With the trials go their waits, and what they allocate to work in.
     local made = tuned and { "compilation", "loading", "sync", "allocation" }
       or { "compilation", "loading" }
-    local compiled = trace:is "pytorch"
+    local attention = kernel_after(trace, waits:top(1)[1].end_ns):glob "cudnn*sdpa*"
+    local compiled = not attention
+      and trace:is "pytorch"
       and trace:ops { kind = "kernel", name = "triton_*" }:count() > 0
     return {
       {
@@ -231,6 +257,7 @@ return {
         seen = {
           graphs = call:glob "*Graph*",
           compiled = compiled,
+          attention = attention,
           tuned = tuned,
         },
       },

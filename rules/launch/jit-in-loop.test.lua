@@ -84,7 +84,66 @@ local function timed(both)
   return trace
 end
 
+-- A library that is made and loaded before the second of two launches of a kernel in each step.
+local function made(kernel)
+  return steps(0, {
+    ranges = { { 0, 9900, "step {n}" }, { 0, 5, "aten::linear" } },
+    ops = {
+      { 1020, 1100, kernel = kernel, launched = { 1000, 1005 } },
+      { 8020, 9990, kernel = kernel, launched = { 8000, 8005 } },
+    },
+    calls = { { 7900, 7990, "cuLibraryLoadData" } },
+  })
+end
+
+-- Seven of ten milliseconds in a range of a compiler, on the launching thread or another.
+local function compiled(thread, name)
+  return steps(0, {
+    ranges = {
+      { 0, 9900, "step {n}" },
+      { 2, 4, name or "XlaCompile:#module=jit_f#" },
+      { 1000, 8000, name or "XlaCompile:#module=jit_f#", thread = thread },
+    },
+    ops = { { 8120, 9990, kernel = "nvjet_tst_gemm", launched = { 8100, 8105 } } },
+    calls = {},
+  })
+end
+
 return {
+  {
+    name = "counts what the host did to make a library that it loads again, here attention",
+    trace = made "cudnn_generated_fort_native_sdpa_sm90_flash_fprop",
+    expect = {
+      {
+        severity = "error",
+        worth = { 0.6, 0.75 },
+        message = "Code is loaded or compiled in 5 of 5 steps (mostly cuLibraryLoadData)*",
+        advice = "Keep cuDNN from building attention anew: *",
+      },
+    },
+  },
+  {
+    name = "does not speak of attention where other code is made",
+    trace = made "nvjet_tst_gemm",
+    expect = { { severity = "error", advice = "Keep the number of shapes small: *" } },
+  },
+  {
+    name = "counts what the host does in ranges of a compiler",
+    trace = compiled(),
+    expect = {
+      { severity = "error", worth = { 0.6, 0.8 }, message = "*(mostly XlaCompile:*" },
+    },
+  },
+  {
+    name = "counts what other threads compile for one that compiles too",
+    trace = compiled "pool",
+    expect = { { severity = "error", worth = { 0.6, 0.8 } } },
+  },
+  {
+    name = "does not count other ranges of the same library",
+    trace = compiled(nil, "XlaModule:#hlo_module=jit_f#"),
+    expect = "clean",
+  },
   {
     name = "says that cuDNN measures its algorithms anew",
     trace = timed(true),

@@ -556,6 +556,58 @@ TEST_CASE("account: an idle GPU waits while code is compiled or loaded") {
         doctest::Approx(9775));
 }
 
+TEST_CASE("account: a library that is loaded again for the same kernel was made by the host") {
+  // Six times 10 ms: each time a library is loaded before the second of two launches.
+  const Analysis made = analysed(
+      "return { repeats = { times = 6, every = 10000 }, ranges = { { 0, 9900, 'step {n}' } }, ops "
+      "= { { 1020, 1100, kernel = 'attention', launched = { 1000, 1005 } }, { 1120, 1200, kernel "
+      "= 'gemm', launched = { 1010, 1015 } }, { 8020, 8100, kernel = 'attention', launched = { "
+      "8000, 8005 } }, { 8100, 9990, kernel = 'gemm', launched = { 8010, 8015 } } }, calls = { { "
+      "7900, 7990, 'cuLibraryLoadData' } } }");
+  check_adds_up(made);
+  CHECK(of(made, "idle.compilation") == doctest::Approx(5 * 6700));  // the first is start-up
+  CHECK(of(made, "idle.unknown") < 6 * 1100);
+  // What is shipped is loaded once for each kernel.
+  const Analysis shipped = pause("calls = { { 9000, 9975, 'cuLibraryLoadData' } }");
+  CHECK(of(shipped, "idle.compilation") == 0);
+  CHECK(of(shipped, "idle.loading") == doctest::Approx(975));
+}
+
+TEST_CASE("account: a pause that comes without loading too is not for making a library") {
+  std::string ops, calls;
+  for (int i = 0; i < 8; ++i) {
+    const int at = i * 10000;
+    ops += "{ " + std::to_string(at + 20) + ", " + std::to_string(at + 100) +
+           ", kernel = 'attention', launched = { " + std::to_string(at) + ", " +
+           std::to_string(at + 5) + " } },";
+    if (i % 2 == 1)
+      calls += "{ " + std::to_string(at - 100) + ", " + std::to_string(at - 10) +
+               ", 'cuLibraryLoadData' },";
+  }
+  const Analysis a = analysed("return { ops = { " + ops + " }, calls = { " + calls + " } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.compilation") == 0);
+  CHECK(of(a, "idle.loading") > 4 * 80);
+}
+
+TEST_CASE("account: an idle GPU waits while a range of a compiler is open") {
+  const std::string range = "ranges = { { 1000, 9000, 'XlaCompile:#module=jit_f#'";
+  const Analysis a = pause(range + " } }");
+  check_adds_up(a);
+  CHECK(of(a, "idle.compilation") == doctest::Approx(8000));
+  CHECK(of(a, "idle.unknown") > 1000);
+  // While the thread waits, others compile for it.
+  const Analysis pool = pause(
+      "ranges = { { -30, -25, 'XlaCompile:#module=jit_f#' }, { 1000, 9000, "
+      "'XlaCompileBackend:#module=g#', thread = 'pool' } }");
+  CHECK(of(pool, "idle.compilation") == doctest::Approx(8000));
+  // A thread that never compiles waits for something else.
+  CHECK(of(pause(range + ", thread = 'pool' } }"), "idle.compilation") == 0);
+  // Running what was compiled is not compiling.
+  CHECK(of(pause("ranges = { { 1000, 9000, 'XlaModule:#hlo_module=jit_f#' } }"),
+           "idle.compilation") == 0);
+}
+
 TEST_CASE("account: an idle GPU with work enqueued waits for a dependency") {
   const Analysis a = pause("calls = {}", "{ 10, 15 }");  // launched long before
   check_adds_up(a);

@@ -763,8 +763,8 @@ TEST_CASE("binding: a stretch of the host has exactly one class") {
   const std::string off = "}, cpu_stretches = { { 0, 2100 }, { 6000, 9990 }";
   CHECK(stretch(off + " }") == "unnamed");  // it may wait in a way that was not recorded
   CHECK(stretch(off + ", { 2100, 6000, thread = 'other' } }") == "preempted");
-  CHECK(stretch("}, calls = { { 2000, 2400, 'cuLibraryLoadData' }, { 5600, 6000, "
-                "'cuLibraryLoadData' } }") == "compiler");
+  CHECK(stretch("}, calls = { { 2000, 2400, 'cuLibraryGetModule' }, { 5600, 6000, "
+                "'cuLibraryGetModule' } }") == "compiler");
 }
 
 TEST_CASE("binding: what the host did for most of its idle time has a name") {
