@@ -42,7 +42,7 @@ function trace:ops(filter) end
 ---@return gh.Selection
 function trace:calls(filter) end
 
---- NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, if NCCL records it). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation, garbage_collection.
+--- NVTX ranges that overlap the steps. Fields: name, thread, bytes (of a collective's message, if NCCL records it). `phase` keeps those of a phase: loader, optimizer, checkpoint, evaluation, garbage_collection, compilation.
 --- (filter?) -> selection
 ---@param filter? any
 ---@return gh.Selection

@@ -154,7 +154,7 @@ void LaunchHabits::find_reloads(const HostThreads& threads) {
   });
   for (const auto& [kernel, loaded] : of_kernel)
     for (const Row load : loaded.calls)
-      if (gap_ns(threads, load) > clearly_longer * loaded.without_ns) reloads_.push_back(load);
+      if (gap_ns(threads, load) / clearly_longer > loaded.without_ns) reloads_.push_back(load);
   std::sort(reloads_.begin(), reloads_.end());
 }
 
