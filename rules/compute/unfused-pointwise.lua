@@ -176,10 +176,12 @@ return {
     },
     {
       when = "loss",
-      pytorch = "Compile the loss{.}: most of these kernels ({of_loss} ms {a_step}) run between \z
-        the model's last product and its first backward, where the loss is computed, which \z
-        `torch.compile(model)` does not reach. Compile one function that calls the model and the \z
-        loss, or the loss alone, or use a fused one.",
+      pytorch = {
+        training = "Compile the loss{.}: most of these kernels ({of_loss} ms {a_step}) run \z
+          between the model's last product and its first backward, where the loss is computed, \z
+          which `torch.compile(model)` does not reach. Compile one function that calls the model \z
+          and the loss, or the loss alone, or use a fused one.",
+      },
     },
     {
       when = "broken",
@@ -192,9 +194,6 @@ return {
       unless = { "compiled", "broken" },
       pytorch = "Compile the model{.}: `torch.compile(model)`. Fixed shapes (padding to a few \z
         lengths) keep it from compiling again.",
-    },
-    {
-      unless = "compiled",
       jax = "Put more of the program under one `jax.jit`{.}: XLA fuses what it sees together.",
       tensorflow = "Compile with XLA{.}: `tf.function(jit_compile=True)` fuses them.",
       cupy = "Put each expression into one kernel{.}: `cupy.ElementwiseKernel` for the whole of \z
@@ -445,7 +444,9 @@ return {
     local loss = trace:is "training" and trace:is "pytorch" and of_the_loss(inner, products)
     local of_loss = loss and loss:own_ns() or 0
     local _, deciding = trace:host_waits { on = { "decision" } }
-    local broken = trace:fact "steps.found" == 1 and deciding:count() >= 2 * steps
+    local broken = trace:is "pytorch"
+      and trace:fact "steps.found" == 1
+      and deciding:count() >= 2 * steps
     local names, operators = {}, compiled and inner:operators() or {}
     for i = 1, math.min(constants.named, #operators) do
       names[i] = string.format("'`%s`'", operators[i].name:short())

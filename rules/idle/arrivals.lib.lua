@@ -4,8 +4,7 @@
 -- is one that polls: each of its sleeps is shorter than the wait. Training asks for its own input,
 -- and a thread that launches work is no client.
 local constants = {
-  -- of the wait, through which the other sleeps in one call; it takes the rest to wake up
-  part = 0.9,
+  part = 0.9, -- of the wait, through which the other sleeps in one call; it wakes up in the rest
   min_ns = 100000, -- shorter waits are no time in which a service is idle
 }
 -- Not those that wait for a process or thread to end, which works, nor for a pipe, as of a loader.

@@ -1,4 +1,4 @@
--- Whether the recording shows a data loader: its range, a thread of its own, or input that the
+-- Whether the recording shows a data loader: its range, its thread, or input that the
 -- launching thread waits for, as it does for workers. Without one, what is uploaded may as well be
 -- computed by the program itself.
 return function(trace)

@@ -1,7 +1,7 @@
 -- Runs of kernels (of `kernels`) that reach pages of unified memory which lie on the host: the
 -- driver leaves a page there for a while that goes back and forth, without a fault or a migration.
--- A kernel has such runs if it takes many times as long in steps in which no page comes to the GPU
--- as in those in which one does, nearly always, and both kinds of steps go on throughout.
+-- That shows where a kernel takes many times as long in steps in which no page comes to the GPU as
+-- where one does, nearly always, and both kinds of steps go on throughout.
 --
 -- Returns them, and a list of { name, rows, slow_ns, fast_ns } by kernel and launch shape, the one
 -- that loses most first.
