@@ -37,7 +37,10 @@ end
 local function growing_kernel(trace, rising)
   if trace:fact "steps.found" ~= 1 then return nil end
   for _, named in ipairs(trace:ops({ kind = "kernel" }):group("name", constants.kernels)) do
-    local sizes = require "growth"(trace, named.rows, "blocks")
+    -- What most of its launches have in common does not grow.
+    local common = named.rows:group("blocks", 1)[1]
+    local sizes = 2 * common.count <= named.count
+      and require "growth"(trace, named.rows, "blocks")
     if sizes and sizes.rising >= rising and sizes.last > sizes.first then
       return { name = named.key, first = sizes.first, last = sizes.last }
     end
@@ -72,6 +75,7 @@ end
 -- are read back in between: what comes next may depend on them.
 local function sends_of(trace, reads, most_bytes)
   local small = trace:ops { kind = "copy", direction = "h2d", max_bytes = most_bytes }
+  if small:count() == 0 then return 0 end
   local turns =
     trace:match { small, trace:ops { kind = "kernel" }, by = "thread", skip = "others" }
   local count = 2 * reads:count() < turns.count and turns.count or 0
