@@ -164,6 +164,17 @@ return {
     },
   },
   {
+    name = "does not take the wait of training for its own input for that",
+    trace = steps(4000, {
+      ranges = { { 0, 9900, "step {n}" }, { 30, 40, "Optimizer.step#AdamW.step" } },
+      os_calls = {
+        { 2100, 5900, "sem_wait" },
+        { 2000, 5850, "clock_nanosleep", thread = "clients" },
+      },
+    }),
+    expect = { { severity = "error" } },
+  },
+  {
     name = "accuses a thread that works before it lets the launching one go on",
     trace = steps(4000, {
       os_calls = {

@@ -3,7 +3,8 @@
 -- That shows where a kernel takes many times as long in steps in which no page comes to the GPU as
 -- where one does, nearly always, and both kinds of steps go on throughout.
 --
--- Returns them, and a list of { name, rows, slow_ns, fast_ns } by kernel and launch shape, the one
+-- Returns them, and a list of { name, rows, runs, slow_ns, fast_ns } by kernel and launch shape,
+-- the one
 -- that loses most first.
 local constants = {
   varies = 3, -- times as long, as in hot-kernel
@@ -28,8 +29,13 @@ return function(trace, kernels)
         and far:throughout()
       then
         afar = afar:plus(far)
-        slower[#slower + 1] =
-          { name = shape.name, rows = far, slow_ns = slow_ns, fast_ns = fast_ns }
+        slower[#slower + 1] = {
+          name = shape.name,
+          rows = far,
+          runs = shape.rows:count(),
+          slow_ns = slow_ns,
+          fast_ns = fast_ns,
+        }
       end
     end
   end

@@ -69,8 +69,8 @@ return {
     },
   },
   messages = {
-    afar = "'`{slowest}`' takes {far:ns} in {far_steps} of {all_steps} {units}, in which no page \z
-      of unified memory comes to the GPU, and {near:ns} in those in which one does: pages that go \z
+    afar = "'`{slowest}`' takes {far:ns} in {far_runs} of its {runs} runs, where no page of \z
+      unified memory comes to the GPU in the {unit}, and {near:ns} where one does: pages that go \z
       back and forth are most likely left on the host for a while, and kernels then reach them \z
       over the link. That takes {time:lost} of {each_step} ({share:fraction}), with the \z
       migrations and their page faults.",
@@ -245,8 +245,8 @@ return {
           slowest = afar and slowest.name:short(),
           far = afar and slowest.slow_ns,
           near = afar and slowest.fast_ns,
-          far_steps = afar and string.format("%d", #slowest.rows:group("step", 1000000)),
-          all_steps = string.format("%d", steps),
+          far_runs = afar and string.format("%d", slowest.rows:count()),
+          runs = afar and string.format("%d", slowest.runs),
           peak = peak and string.format("%.1f", peak / 2 ^ 30),
           capacity = capacity and string.format("%.0f", capacity / 2 ^ 30),
           thrash = thrash

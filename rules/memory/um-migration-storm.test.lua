@@ -90,8 +90,8 @@ return {
       {
         severity = "error",
         subject = "unified memory",
-        message = "'push' takes 400.0 us in 20 of 39 steps, in which no page of unified memory \z
-          comes to the GPU, and 20.0 us in those in which one does: *",
+        message = "'push' takes 400.0 us in 20 of its 39 runs, where no page of unified memory \z
+          comes to the GPU in the step, and 20.0 us where one does: *",
         advice = "Take what host and kernels both write out of managed memory: *'push' then \z
           always takes about 20.0 us.",
         worth = { 0.36, 0.42 },

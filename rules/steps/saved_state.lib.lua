@@ -1,8 +1,8 @@
 -- Where no range marks checkpoints: the copies to the host in a row that do not come back, large
--- ones, and the idle time beside them, and what every n-th step has in addition where it copies as
--- much; and whether files are written there, so that these are most
--- likely checkpoints: nil if it is unknown. checkpoint-stall reports them, and the rules for other
--- idle time leave them out.
+-- ones, the idle time beside them, and what every n-th step has in addition where it copies as
+-- much;
+-- and whether files are written there, so that these are most likely checkpoints: nil if it is
+-- unknown. checkpoint-stall reports them, and the rules for other idle time leave them out.
 local constants = { -- as the options of checkpoint-stall
   burst = 8,
   burst_bytes = 67108864,
